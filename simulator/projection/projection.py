@@ -1,0 +1,37 @@
+"""Projection: what kernelcast predicts of one kernel launch on one chip. The same type for every consumer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Projection:
+    """Field names are the JSON contract. ``cycles``: SM cycles of the launch including launch latency (the
+    counterpart of the measured sm__cycles_elapsed.max); ``time_us`` = cycles / clock.
+
+    ``bounds``: lower bounds in cycles by name (issue, tensor, shared_memory, l2, dram, ...), never above ``cycles``.
+    ``stalls``: issue slots by reason as fractions of all warp-resident issue slots; they sum to 1.
+    ``counters``: further predicted hardware counters under the name of their measured column.
+    """
+
+    kernel: str
+    hw: str
+    hw_digest: str
+    cycles: float
+    time_us: float
+    clock_mhz: float
+    bound_by: str
+    bounds: dict[str, float]
+    occupancy: dict[str, Any]
+    waves: float
+    tail_fraction: float
+    warp_instructions: int
+    smem: dict[str, int]
+    bytes: dict[str, int]
+    stalls: dict[str, float]
+    weakest_inputs: list[dict[str, Any]]
+    simulated: dict[str, float]
+    counters: dict[str, float] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
