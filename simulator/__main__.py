@@ -1,0 +1,5 @@
+"""``python -m simulator`` is the ``kernelcast`` command."""
+
+from simulator.cli.app import main
+
+main()
