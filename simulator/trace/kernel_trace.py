@@ -86,7 +86,8 @@ class StaticTable:
     scheduler is asked to switch, ``reuse`` operand-cache mask.
     ``width_bytes``: bytes per lane of a memory access (LDSM, STSM: number of 8x8 matrices x 4), else 0.
     ``argument``: static operand of the effect, int32 [n_static, 4], meaning by opcode family:
-      asynchronous MMA (HGMMA, QGMMA, IGMMA, BGMMA): (n, k_bytes, 1 if A is read from shared memory, 1 if this instruction commits the group)
+      asynchronous MMA (HGMMA, QGMMA, IGMMA, BGMMA): (n, k_bytes, 1 if A is read from shared memory,
+        1 if this instruction commits the group)
       MMA (HMMA, IMMA, DMMA, QMMA): (m, n, k, element bits of A)
       WARPGROUP.DEPBAR, DEPBAR: (groups that may stay pending, scoreboard or -1, 0, 0)
       BAR: (barrier id or -1 if in a register, thread count or 0, 0, 0)
@@ -126,8 +127,10 @@ class EventTable:
     ``tensor``   int32: row of ``tensor_maps``, NONE if none
     ``coordinate`` int32 [n, 5]: tensor coordinates of the representative, innermost first
     ``base``     int32 [n, 5]: columns of ``cta_base`` to add: [0] to ``address``, or [d] to coordinate d; NONE = 0
-    ``count``    int64: bytes of a bulk copy or of expect_tx; arrival count of an mbarrier init; threads of BAR (0 = all)
-    ``mbarrier`` int32: byte offset of the mbarrier in the shared window that a bulk copy completes on, or that SYNCS acts on, NONE if none
+    ``count``    int64: bytes of a bulk copy or of expect_tx; arrival count of an mbarrier init;
+                 threads of BAR (0 = all)
+    ``mbarrier`` int32: byte offset of the mbarrier in the shared window that a bulk copy completes on, or that
+                 SYNCS acts on, NONE if none
     ``parity``   int32: phase parity that a try_wait waits for; BAR: barrier id; SYNCS init/arrive: 0
     ``cta_mask`` int32: multicast mask or target rank bits of a cluster access, 0 = own CTA
     """

@@ -1,0 +1,56 @@
+# kernelcast: every target makes its own virtual environment (.venv) when it is missing.
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+JOBS   ?= 2
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint validate bench accuracy clean
+
+help:
+	@echo "make demo      install, then project real kernels on the H200 model beside what silicon measured"
+	@echo "make test      lint, import rules and the whole test suite"
+	@echo "make lint      ruff, import rules, mypy"
+	@echo "make validate  predict every measured kernel of projections/validation (JOBS=$(JOBS))"
+	@echo "make bench     speed of the engine in warp instructions per second"
+	@echo "make accuracy  write the README's accuracy table from out/validation.csv"
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.installed-run: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install -q --disable-pip-version-check -e ".[sass]"
+	@touch $@
+
+$(VENV)/.installed-dev: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install -q --disable-pip-version-check -e ".[sass,dev]"
+	@touch $@ $(VENV)/.installed-run
+
+demo: $(VENV)/.installed-run
+	@$(BIN)/kernelcast demo
+
+test: $(VENV)/.installed-dev
+	$(BIN)/ruff check .
+	$(BIN)/lint-imports --no-cache
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
+
+lint: $(VENV)/.installed-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports --no-cache
+	$(BIN)/mypy
+
+validate: $(VENV)/.installed-run
+	@mkdir -p out
+	$(BIN)/kernelcast validate --measured projections/validation/kernels.csv.gz \
+	    --cubins projections/validation/cubins.tar.xz --hw h200 -o out/validation.csv --jobs $(JOBS)
+
+accuracy: $(VENV)/.installed-run
+	$(BIN)/python -m simulator.validation.accuracy_table \
+	    --measured projections/validation/kernels.csv.gz --predicted out/validation.csv --readme README.md
+
+bench: $(VENV)/.installed-dev
+	$(BIN)/python tests/benchmarks/engine_speed.py
+
+clean:
+	rm -rf out dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis
