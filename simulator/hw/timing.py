@@ -1,7 +1,8 @@
-"""Execution timing of a chip: the part of a configuration that the SM engine needs.
+"""Execution timing of a chip: the part of a configuration that the SM engine and the memory system need.
 
 A chip without this section loads, shows, and answers occupancy and access questions; projecting a
-kernel on it says that the section is missing.
+kernel on it says that the section is missing.  Cycles are SM cycles; rates of the L2 and DRAM, which
+run on clocks of their own, are per second.
 """
 
 from __future__ import annotations
@@ -12,17 +13,157 @@ from pydantic import BaseModel, ConfigDict, Field
 class Section(BaseModel):
     """A frozen group of values; unknown keys are errors."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 class PipeTiming(Section):
-    """One execution pipe of a sub-partition: cycles between issues and from issue to usable result."""
+    """One execution pipe of a sub-partition: cycles between issues, and from issue to usable result."""
 
     interval_cycles: float = Field(gt=0)
     latency_cycles: float = Field(ge=0)
 
 
-class Timing(Section):
-    """Everything between a program and cycles; see each group."""
+class IssueTiming(Section):
+    """Warp schedulers. ``taken_branch_cycles``: from a taken branch to the next issue of that warp."""
 
+    taken_branch_cycles: float = Field(ge=0)
+    scoreboard_release_cycles: float = Field(ge=0)
+
+
+class TensorAsyncTiming(Section):
+    """Warpgroup-wide asynchronous MMA (one tensor-core server per SM).
+
+    Interval = max(N / columns_per_cycle, shared operand bytes / operand_bytes_per_cycle, floor).
+    Latency: end of the interval to a waiter's next issue.  ``queue_depth``: instructions accepted
+    beside the running one.  ``fma_delay_cycles``: a three-operand FMA beside a running MMA delays it.
+    ``contention_cycles``: extra dispatch cycles of a register-file instruction beside a running MMA.
+    """
+
+    columns_per_cycle: float = Field(gt=0)
+    operand_bytes_per_cycle: float = Field(gt=0)
+    register_operand_floor_cycles: float = Field(ge=0)
+    shared_operand_latency_cycles: float = Field(ge=0)
+    register_operand_latency_cycles: float = Field(ge=0)
+    issue_interval_cycles: float = Field(gt=0)
+    queue_depth: int = Field(ge=1, le=32)
+    fma_delay_cycles: float = Field(ge=0)
+    contention_cycles: float = Field(ge=0)
+
+
+class SharedTiming(Section):
+    """Shared-memory port. One wavefront takes ``wavefront_cycles`` of the SM-wide port and
+    ``subpartition_wavefront_cycles`` of its sub-partition's interface, at least ``subpartition_interval_cycles``."""
+
+    wavefront_cycles: float = Field(gt=0)
+    subpartition_wavefront_cycles: float = Field(gt=0)
+    subpartition_interval_cycles: float = Field(gt=0)
+    load_latency_cycles: float = Field(gt=0)
+    matrix_load_latency_cycles: float = Field(gt=0)
+    operand_release_cycles: float = Field(ge=0)
+    queue_depth: int = Field(ge=1, le=64)
+
+
+class L1Timing(Section):
+    """Global accesses inside the SM. Tag stage, data path, miss path, store path."""
+
+    hit_latency_cycles: float = Field(gt=0)
+    tag_cycles_per_line: float = Field(gt=0)
+    data_bytes_per_cycle: float = Field(gt=0)
+    miss_cycles_per_line: float = Field(gt=0)
+    fill_bytes_per_cycle: float = Field(gt=0)
+    store_bytes_per_cycle: float = Field(gt=0)
+    queue_depth: int = Field(ge=1, le=64)
+    ways: int = Field(ge=1)
+
+
+class BulkTiming(Section):
+    """Bulk-copy (tensor map) engine of an SM."""
+
+    issue_cycles: float = Field(ge=0)
+    extra_latency_cycles: float = Field(ge=0)
+    fill_bytes_per_cycle: float = Field(gt=0)
+    row_cycles: float = Field(gt=0)
+    full_line_row_cycles: float = Field(gt=0)
+    misaligned_row_cycles: float = Field(gt=0)
+    aligned_pitch_bytes: int = Field(gt=0)
+    operand_release_cycles: float = Field(ge=0)
+    store_bytes_per_cycle: float = Field(gt=0)
+    store_latency_cycles: float = Field(ge=0)
+
+
+class BarrierTiming(Section):
+    """Named barriers, mbarriers, cluster barriers."""
+
+    base_cycles: float = Field(ge=0)
+    per_warp_cycles: float = Field(ge=0)
+    mbarrier_latency_cycles: float = Field(ge=0)
+    mbarrier_port_cycles: float = Field(ge=0)
+    mbarrier_release_cycles: float = Field(ge=0)
+    cluster_barrier_cycles: float = Field(ge=0)
+    fence_cycles: float = Field(ge=0)
+
+
+class L2Timing(Section):
+    """L2 seen from an SM. Latencies are from the SM's request to data back at the SM."""
+
+    near_latency_cycles: float = Field(gt=0)
+    far_extra_cycles: float = Field(ge=0)
+    read_bytes_per_second: float = Field(gt=0)
+    write_bytes_per_second: float = Field(gt=0)
+    atomic_sectors_per_second: float = Field(gt=0)
+    atomic_same_address_per_second: float = Field(gt=0)
+    ways: int = Field(ge=1)
+    coalescer_domains: int = Field(ge=1)
+    coalescer_lines: int = Field(ge=1)
+
+
+class DramTiming(Section):
+    """DRAM behind the L2. ``extra_latency_cycles``: beyond the near L2 latency, unloaded."""
+
+    extra_latency_cycles: float = Field(ge=0)
+    read_bytes_per_second: float = Field(gt=0)
+    write_bytes_per_second: float = Field(gt=0)
+
+
+class LaunchTiming(Section):
+    """Kernel and CTA launch. ``latency_cycles``: from the start of the measured span to the first instruction."""
+
+    latency_cycles: float = Field(ge=0)
+    drain_cycles: float = Field(ge=0)
+    cta_interval_cycles: float = Field(ge=0)
+    cta_turnaround_cycles: float = Field(ge=0)
+
+
+class ClockTiming(Section):
+    """SM clock that a kernel sustains, by what it does."""
+
+    idle_hz: float = Field(gt=0)
+    tensor_sync_hz: float = Field(gt=0)
+    tensor_async_hz: float = Field(gt=0)
+
+
+class MmaTiming(Section):
+    """Synchronous MMA by size: ``operand_bits`` = m x n x k x element bits."""
+
+    operand_bits: int = Field(gt=0)
+    interval_cycles: float = Field(gt=0)
+    latency_cycles: float = Field(gt=0)
+
+
+class Timing(Section):
+    """Everything between a program and cycles; see each group. ``opcodes`` refines ``pipes`` for single
+    mnemonics (longest dotted prefix wins, e.g. "IMAD.HI")."""
+
+    issue: IssueTiming
     pipes: dict[str, PipeTiming]
+    opcodes: dict[str, PipeTiming]
+    mma: dict[str, MmaTiming]
+    tensor_async: TensorAsyncTiming
+    shared: SharedTiming
+    l1: L1Timing
+    bulk: BulkTiming
+    barrier: BarrierTiming
+    l2: L2Timing
+    dram: DramTiming
+    launch: LaunchTiming
+    clock: ClockTiming
