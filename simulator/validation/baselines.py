@@ -1,0 +1,104 @@
+"""What a formula reaches: a roofline, and a wave model with three fitted parameters, to print beside our own error.
+
+Both see what anyone knows without the instructions: floating-point operations, the bytes of the operands, the number
+of CTAs that fit, and the chip's peaks. Times are in SM cycles, like the measured ``cycles``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+EFFICIENCIES = np.linspace(0.05, 1.0, 39)
+"""Candidates for the two efficiency parameters of the wave model; both have a meaning between 0 and 1 only."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """What the formulas see of n cases; arrays of length n.
+
+    ``compute_cycles``: operations / peak rate of the dtype on the whole chip; ``memory_cycles``: compulsory bytes
+    / peak DRAM bandwidth; ``waves``: CTAs / CTAs that fit on the chip at once.
+    """
+
+    compute_cycles: np.ndarray
+    memory_cycles: np.ndarray
+    waves: np.ndarray
+
+    def __getitem__(self, chosen: np.ndarray) -> Work:
+        return Work(self.compute_cycles[chosen], self.memory_cycles[chosen], self.waves[chosen])
+
+
+@dataclass(frozen=True)
+class WaveModel:
+    """cycles = ``overhead_cycles`` + max(compute / ``efficiency`` with whole waves, memory / ``bandwidth``)."""
+
+    efficiency: float
+    bandwidth: float
+    overhead_cycles: float
+
+    def cycles(self, work: Work) -> np.ndarray:
+        """Predicted SM cycles of each case."""
+        return np.asarray(_body(work, self.efficiency, self.bandwidth) + self.overhead_cycles)
+
+
+def compulsory_bytes(launch: str) -> float:
+    """Bytes of all distinct buffers and tensors of a launch (JSON text): each moved once is the least traffic.
+
+    NaN where the launch does not say (a malformed description, an unnamed element type).
+    """
+    try:
+        arguments = json.loads(launch)["args"]
+        sizes = dict(_operand_bytes(argument, i) for i, argument in enumerate(arguments) if _is_operand(argument))
+    except (ValueError, KeyError, TypeError):
+        return float("nan")
+    return float(sum(sizes.values()))
+
+
+def roofline(work: Work) -> np.ndarray:
+    """max(compute, memory) in SM cycles: the classic lower bound, with nothing fitted."""
+    return np.asarray(np.fmax(work.compute_cycles, work.memory_cycles))
+
+
+def fit_wave_model(work: Work, measured_cycles: np.ndarray) -> WaveModel:
+    """The three parameters with the least mean absolute relative error on these cases.
+
+    Efficiency and bandwidth are searched on a grid; the best overhead for each pair is the weighted median of
+    the residuals, which minimises the error exactly.
+    """
+    best, best_error = WaveModel(1.0, 1.0, 0.0), float("inf")
+    for efficiency in EFFICIENCIES:
+        for bandwidth in EFFICIENCIES:
+            body = _body(work, efficiency, bandwidth)
+            overhead = max(_weighted_median(measured_cycles - body, 1.0 / measured_cycles), 0.0)
+            error = float(np.mean(np.abs(body + overhead - measured_cycles) / measured_cycles))
+            if error < best_error:
+                best, best_error = WaveModel(float(efficiency), float(bandwidth), overhead), error
+    return best
+
+
+def _body(work: Work, efficiency: float, bandwidth: float) -> np.ndarray:
+    whole_waves = np.ceil(work.waves) / work.waves
+    return np.asarray(np.fmax(work.compute_cycles * whole_waves / efficiency, work.memory_cycles / bandwidth))
+
+
+def _weighted_median(values: np.ndarray, weights: np.ndarray) -> float:
+    order = np.argsort(values, kind="stable")
+    total = np.cumsum(weights[order])
+    return float(values[order][np.searchsorted(total, total[-1] / 2)])
+
+
+def _is_operand(argument: Mapping) -> bool:
+    return "buffer" in argument or "tensormap" in argument
+
+
+def _operand_bytes(argument: Mapping, position: int) -> tuple[str, float]:
+    """(name, bytes) of a buffer or tensor argument; the same name is the same memory."""
+    if "buffer" in argument:
+        return str(argument.get("name", position)), float(argument["buffer"])
+    tensor = argument["tensormap"]
+    outer = [stride * size for stride, size in zip(tensor["strides_bytes"], tensor["shape"][1:], strict=False)]
+    return str(tensor.get("name", position)), float(outer[-1])

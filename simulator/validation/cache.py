@@ -1,0 +1,61 @@
+"""What is worth keeping between runs: traces that were built, archives that were unpacked.
+
+``KERNELCAST_CACHE`` names the folder; without it, ``kernelcast`` in the user's cache folder. Everything in it can be
+deleted at any time. Entries are named by the digest of what they were made from, so none is ever stale.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+from simulator.errors import UserError
+
+BUILDER_ROOMS = ("frontends", "isa", "trace")
+"""The rooms whose source decides what a trace holds."""
+
+
+def cache_folder(kind: str) -> Path:
+    """The folder for entries of one ``kind``, made if missing."""
+    named = os.environ.get("KERNELCAST_CACHE")
+    base = Path(named) if named else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "kernelcast"
+    folder = base / kind
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"cache folder {folder} cannot be made ({error.strerror}); set KERNELCAST_CACHE") from error
+    return folder
+
+
+@cache
+def builder_version() -> str:
+    """Digest of the source of every room that builds traces."""
+    package = Path(__file__).resolve().parents[1]
+    digest = hashlib.sha256()
+    for room in BUILDER_ROOMS:
+        for source in sorted((package / room).rglob("*.py")):
+            digest.update(str(source.relative_to(package)).encode())
+            digest.update(source.read_bytes())
+    return digest.hexdigest()
+
+
+def trace_path(cubin: bytes, launch: str, options: str = "") -> Path:
+    """Where the trace of this ``cubin`` under this ``launch`` (any canonical text) is kept by this builder."""
+    digest = hashlib.sha256()
+    for part in (cubin, launch.encode(), options.encode(), builder_version().encode()):
+        digest.update(len(part).to_bytes(8, "little"))
+        digest.update(part)
+    return cache_folder("traces") / f"{digest.hexdigest()}.npz"
+
+
+def write_whole(path: Path, write: Callable[[Path], None]) -> None:
+    """Let ``write`` fill a sibling of ``path`` and rename it: no reader ever sees half an entry."""
+    partial = path.with_name(f".partial-{os.getpid()}-{path.name}")
+    try:
+        write(partial)
+        os.replace(partial, path)
+    finally:
+        partial.unlink(missing_ok=True)

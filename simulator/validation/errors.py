@@ -1,0 +1,108 @@
+"""How far predictions are from measurements. Pure functions on arrays; errors are in per cent."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+DURATION_EDGES_US = (15.0, 50.0, 300.0)
+"""Where short kernels (launch and latency bound), middle ones and long ones (throughput bound) part."""
+
+
+@dataclass(frozen=True)
+class ErrorSummary:
+    """Errors of ``n`` cases in per cent: ``mape`` mean absolute, ``median`` of the absolute error, ``bias`` mean
+    signed (positive: predicted too slow), ``p90`` of the absolute error; ``within_10`` and ``within_20``: share of the
+    cases whose absolute error is at most that, in per cent."""
+
+    n: int
+    mape: float
+    median: float
+    bias: float
+    p90: float
+    within_10: float
+    within_20: float
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How well a counter agrees over ``n`` cases: ``tolerance`` in per cent; ``within``: share of the cases inside it
+    in per cent; ``median`` absolute error in per cent."""
+
+    counter: str
+    n: int
+    tolerance: float
+    within: float
+    median: float
+
+
+def signed_errors(predicted: np.ndarray, measured: np.ndarray) -> np.ndarray:
+    """100 * (predicted / measured - 1), one per case; NaN where either is missing.
+
+    A measured zero has no relative error: 0 if the prediction is zero too, infinite otherwise.
+    """
+    predicted = np.asarray(predicted, np.float64)
+    measured = np.asarray(measured, np.float64)
+    known = np.isfinite(predicted) & np.isfinite(measured)
+    error = np.full(predicted.shape, np.nan)
+    positive = known & (measured > 0)
+    error[positive] = 100.0 * (predicted[positive] / measured[positive] - 1.0)
+    zero = known & (measured == 0)
+    error[zero] = np.where(predicted[zero] == 0, 0.0, np.inf)
+    return error
+
+
+def summarize(errors: np.ndarray) -> ErrorSummary | None:
+    """Summary of signed errors in per cent, without the NaN ones; None when nothing is left."""
+    known = errors[~np.isnan(errors)]
+    if not len(known):
+        return None
+    size = np.abs(known)
+    return ErrorSummary(
+        n=len(known),
+        mape=float(size.mean()),
+        median=float(np.median(size)),
+        bias=float(known.mean()),
+        p90=float(np.percentile(size, 90, method="linear")),
+        within_10=_share(size <= 10.0),
+        within_20=_share(size <= 20.0),
+    )
+
+
+def agreement(counter: str, predicted: np.ndarray, measured: np.ndarray, tolerance: float) -> Agreement | None:
+    """How many cases have ``predicted`` within ``tolerance`` per cent of ``measured``; None without data."""
+    errors = signed_errors(predicted, measured)
+    size = np.abs(errors[~np.isnan(errors)])
+    if not len(size):
+        return None
+    # A median between a finite and an infinite error is no number: take an error that a case has.
+    median = float(np.percentile(size, 50, method="lower"))
+    return Agreement(counter, len(size), tolerance, _share(size <= tolerance), median)
+
+
+def duration_bucket(time_us: float) -> str:
+    """The name of the duration class of a kernel that took ``time_us``."""
+    low = 0.0
+    for edge in DURATION_EDGES_US:
+        if time_us < edge:
+            return f"{low:g}-{edge:g} us" if low else f"< {edge:g} us"
+        low = edge
+    return f"> {low:g} us"
+
+
+def duration_buckets() -> list[str]:
+    """Every duration class, short ones first."""
+    return [duration_bucket(edge - 1) for edge in DURATION_EDGES_US] + [duration_bucket(DURATION_EDGES_US[-1])]
+
+
+def grouped(errors: np.ndarray, groups: Sequence[str]) -> dict[str, ErrorSummary]:
+    """Summary of each group that has errors, groups in the order of their names."""
+    names = np.asarray(groups, dtype=object)
+    summaries = {name: summarize(errors[names == name]) for name in sorted(set(groups))}
+    return {name: summary for name, summary in summaries.items() if summary is not None}
+
+
+def _share(inside: np.ndarray) -> float:
+    return float(100.0 * inside.mean())
