@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
 from typing import Any, NamedTuple, Self
 
 from pydantic import ConfigDict, Field, PrivateAttr, model_validator
@@ -17,6 +16,10 @@ from pydantic import ConfigDict, Field, PrivateAttr, model_validator
 from simulator.errors import Unsupported
 from simulator.hw.provenance import Provenance
 from simulator.hw.timing import Section, Timing
+from simulator.hw.validity import numbers, require_divides, require_not_above, require_power_of_two
+
+REGISTER_BYTES = 4
+"""A register is 32 bits: the unit in which every vendor counts, not a property of a chip."""
 
 
 class Identity(Section):
@@ -92,16 +95,16 @@ class Sm(Section):
 
     @model_validator(mode="after")
     def _can_exist(self) -> Self:
-        _power_of_two(self, "warp_size")
-        _divides(self, "n_subpartitions", "n_registers")
-        _divides(self, "register_allocation_unit", "n_registers")
-        _divides(self, "n_subpartitions", "max_warps")
-        _not_above(self, "max_threads_per_cta", "max_threads")
+        require_power_of_two(self, "warp_size")
+        require_divides(self, "n_subpartitions", "n_registers")
+        require_divides(self, "register_allocation_unit", "n_registers")
+        require_divides(self, "n_subpartitions", "max_warps")
+        require_not_above(self, "max_threads_per_cta", "max_threads")
         if self.max_threads > self.max_warps * self.warp_size:
             raise ValueError(
                 f"max_threads ({self.max_threads}) is above max_warps x warp_size ({self.max_warps * self.warp_size})"
             )
-        _not_above(self, "warp_allocation_granularity", "max_warps")
+        require_not_above(self, "warp_allocation_granularity", "max_warps")
         return self
 
 
@@ -127,8 +130,8 @@ class SharedMemory(Section):
 
     @model_validator(mode="after")
     def _can_exist(self) -> Self:
-        _power_of_two(self, "n_banks")
-        _power_of_two(self, "bank_width_bytes")
+        require_power_of_two(self, "n_banks")
+        require_power_of_two(self, "bank_width_bytes")
         if list(self.carveouts_bytes) != sorted(set(self.carveouts_bytes)) or self.carveouts_bytes[0] < 0:
             raise ValueError(f"carveouts_bytes {list(self.carveouts_bytes)} must be ascending, from 0 up")
         if self.carveouts_bytes[-1] > self.capacity_bytes:
@@ -156,9 +159,9 @@ class L1Cache(Section):
 
     @model_validator(mode="after")
     def _can_exist(self) -> Self:
-        _power_of_two(self, "line_bytes")
-        _power_of_two(self, "sector_bytes")
-        _divides(self, "sector_bytes", "line_bytes")
+        require_power_of_two(self, "line_bytes")
+        require_power_of_two(self, "sector_bytes")
+        require_divides(self, "sector_bytes", "line_bytes")
         return self
 
 
@@ -174,7 +177,7 @@ class L2Cache(Section):
 
     @model_validator(mode="after")
     def _can_exist(self) -> Self:
-        _divides(self, "n_partitions", "capacity_bytes")
+        require_divides(self, "n_partitions", "capacity_bytes")
         return self
 
 
@@ -196,7 +199,7 @@ class Cluster(Section):
 
     @model_validator(mode="after")
     def _portable_is_smaller(self) -> Self:
-        _not_above(self, "max_size", "max_size_nonportable")
+        require_not_above(self, "max_size", "max_size_nonportable")
         return self
 
 
@@ -273,37 +276,3 @@ class HardwareConfig(Section):
             if value == 0 and name.endswith("latency_cycles") and not name.startswith("extra_"):
                 raise ValueError(f"{path} is 0; a latency is at least one cycle")
         return self
-
-
-REGISTER_BYTES = 4
-"""A register is 32 bits: the unit in which every vendor counts, not a property of a chip."""
-
-
-def numbers(tree: Any, path: str = "") -> Iterator[tuple[str, float]]:
-    """Every number in nested dictionaries and lists, with its dotted path."""
-    if isinstance(tree, dict):
-        for key, value in tree.items():
-            yield from numbers(value, f"{path}.{key}" if path else key)
-    elif isinstance(tree, list):
-        for index, value in enumerate(tree):
-            yield from numbers(value, f"{path}.{index}")
-    elif isinstance(tree, (int, float)) and not isinstance(tree, bool):
-        yield path, tree
-
-
-def _power_of_two(section: Section, name: str) -> None:
-    value = getattr(section, name)
-    if value & (value - 1):
-        raise ValueError(f"{name} is {value}, which is not a power of two")
-
-
-def _divides(section: Section, part: str, whole: str) -> None:
-    part_value, whole_value = getattr(section, part), getattr(section, whole)
-    if whole_value % part_value:
-        raise ValueError(f"{whole} ({whole_value}) is not a multiple of {part} ({part_value})")
-
-
-def _not_above(section: Section, low: str, high: str) -> None:
-    low_value, high_value = getattr(section, low), getattr(section, high)
-    if low_value > high_value:
-        raise ValueError(f"{low} ({low_value}) is above {high} ({high_value})")
