@@ -11,7 +11,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 
+from simulator.hw.config import HardwareConfig
+from simulator.validation.measured import labels, numbers
+
+Formulas = dict[str, np.ndarray]
+"""Name of a formula -> predicted cycles, one per row of the measured file (NaN where it has no answer)."""
+
+FLOPS_PER_FMA = 2
+TENSOR_ROWS, TENSOR_K_BYTES = 64, 32
+"""Shape of one asynchronous MMA: rows of A, and bytes of a row of A or B along k (the same for every dtype)."""
+ELEMENT_BYTES = {"fp8": 1, "int8": 1, "bf16": 2, "fp16": 2, "fp32": 4, "tf32": 4}
+LEAST_TENSOR_ACTIVE_PERCENT = 1.0
+"""Below it a kernel is not one that multiplies on the tensor cores."""
 EFFICIENCIES = np.linspace(0.05, 1.0, 39)
 """Candidates for the two efficiency parameters of the wave model; both have a meaning between 0 and 1 only."""
 
@@ -43,6 +56,49 @@ class WaveModel:
     def cycles(self, work: Work) -> np.ndarray:
         """Predicted SM cycles of each case."""
         return np.asarray(_body(work, self.efficiency, self.bandwidth) + self.overhead_cycles)
+
+
+def formula_predictions(measured: pd.DataFrame, may_fit: np.ndarray, hw: HardwareConfig) -> Formulas:
+    """Both formulas for every row; the wave model has its own parameters for each kernel family, fitted on the rows
+    that ``may_fit``. Empty if the chip's description lacks the peaks that they need."""
+    if hw.missing_for_execution():
+        return {}
+    work = work_of(measured, hw)
+    cycles = numbers(measured, "cycles")
+    families = np.asarray(labels(measured, "kernel"), dtype=object)
+    known = np.isfinite(roofline(work)) & (work.waves > 0) & (cycles > 0)
+    waves = np.full(len(measured), np.nan)
+    for family in sorted(set(families)):
+        rows = known & (families == family)
+        if (rows & may_fit).any():
+            waves[rows] = fit_wave_model(work[rows & may_fit], cycles[rows & may_fit]).cycles(work[rows])
+    return {"roofline": np.where(known, roofline(work), np.nan), "wave model": waves}
+
+
+def work_of(measured: pd.DataFrame, hw: HardwareConfig) -> Work:
+    """What the formulas see of the rows of a measured file (``flops``, ``dtype``, ``launch``, ``waves_per_sm``)."""
+    sections = hw.execution_sections()
+    flops = np.nan_to_num(numbers(measured, "flops"))
+    on_tensor_cores = numbers(measured, "tensor_active_pct") > LEAST_TENSOR_ACTIVE_PERCENT
+    rates = [
+        peak_flops_per_cycle(hw, dtype, bool(is_tensor))
+        for dtype, is_tensor in zip(labels(measured, "dtype", ""), on_tensor_cores, strict=True)
+    ]
+    bytes_per_cycle = sections.dram.peak_bytes_per_second / sections.clock.boost_hz
+    moved = np.array([compulsory_bytes(launch) for launch in measured["launch"]])
+    return Work(flops / np.array(rates), moved / bytes_per_cycle, numbers(measured, "waves_per_sm"))
+
+
+def peak_flops_per_cycle(hw: HardwareConfig, dtype: str, on_tensor_cores: bool) -> float:
+    """Peak operations of the whole chip per cycle: of the tensor cores at this dtype, or of the FMA pipes."""
+    timing = hw.execution_sections().timing
+    if on_tensor_cores and dtype in ELEMENT_BYTES:
+        k = TENSOR_K_BYTES / ELEMENT_BYTES[dtype]
+        per_sm = FLOPS_PER_FMA * TENSOR_ROWS * k * timing.tensor_async.columns_per_cycle
+    else:
+        lanes = hw.sm.n_subpartitions * hw.sm.warp_size
+        per_sm = FLOPS_PER_FMA * lanes / timing.pipes["fma"].interval_cycles
+    return per_sm * hw.sm.count
 
 
 def compulsory_bytes(launch: str) -> float:

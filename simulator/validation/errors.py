@@ -29,13 +29,13 @@ class ErrorSummary:
 @dataclass(frozen=True)
 class Agreement:
     """How well a counter agrees over ``n`` cases: ``tolerance`` in per cent; ``within``: share of the cases inside it
-    in per cent; ``median`` absolute error in per cent."""
+    in per cent; ``median`` absolute error in per cent, None where the middle case is a measured zero that was missed."""
 
     counter: str
     n: int
     tolerance: float
     within: float
-    median: float
+    median: float | None
 
 
 def signed_errors(predicted: np.ndarray, measured: np.ndarray) -> np.ndarray:
@@ -79,7 +79,7 @@ def agreement(counter: str, predicted: np.ndarray, measured: np.ndarray, toleran
         return None
     # A median between a finite and an infinite error is no number: take an error that a case has.
     median = float(np.percentile(size, 50, method="lower"))
-    return Agreement(counter, len(size), tolerance, _share(size <= tolerance), median)
+    return Agreement(counter, len(size), tolerance, _share(size <= tolerance), median if np.isfinite(median) else None)
 
 
 def duration_bucket(time_us: float) -> str:

@@ -63,3 +63,8 @@ def test_does_every_group_get_its_own_summary() -> None:
     tables = grouped(np.array([1.0, -3.0, np.nan]), ["gemm", "gemm", "softmax"])
     assert list(tables) == ["gemm"]
     assert tables["gemm"].mape == 2.0
+
+
+def test_is_a_missed_zero_no_number() -> None:
+    found = agreement("x", np.array([5.0, 5.0]), np.array([0.0, 0.0]), 2.0)
+    assert found is not None and found.within == 0.0 and found.median is None

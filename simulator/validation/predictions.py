@@ -1,0 +1,71 @@
+"""The table that a validation run writes: one row per case of the measured file, in its order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pandas as pd
+
+from simulator.projection.projection import Projection
+from simulator.validation.measured import Case
+
+PREFIX = "predicted_"
+SUPPORTED, UNSUPPORTED = "ok", "unsupported"
+LEADING_COLUMNS = (
+    "id",
+    "predicted_cycles",
+    "predicted_warp_insts",
+    "predicted_smem_wavefronts",
+    "predicted_bank_conflicts",
+    "predicted_l2_read_sectors",
+    "predicted_dram_read_bytes",
+)
+TRAILING_COLUMNS = ("seconds", "status", "reason")
+
+BOOKED_AS = {"mbarrier": "long_scoreboard"}
+"""Stall reasons that the hardware's profiler counts under another name."""
+
+Row = dict[str, object]
+
+
+def supported_row(case: Case, projection: Projection, seconds: float) -> Row:
+    """What was predicted of a case; counters go by the name of their measured column."""
+    row: Row = {f"{PREFIX}{name}": value for name, value in projection.counters.items()}
+    row |= {f"{PREFIX}stall_{name}": value for name, value in stalls_per_issue(projection.stalls).items()}
+    row |= {
+        "id": case.id,
+        "predicted_cycles": projection.cycles,
+        "predicted_warp_insts": projection.warp_instructions,
+        "predicted_smem_wavefronts": projection.smem.get("wavefronts"),
+        "predicted_bank_conflicts": projection.smem.get("bank_conflicts"),
+        "predicted_dram_read_bytes": projection.bytes.get("dram_read"),
+        "seconds": round(seconds, 3),
+        "status": SUPPORTED,
+        "reason": "",
+    }
+    row.setdefault("predicted_ncu_time_ns", projection.time_us * 1e3)
+    return row
+
+
+def unsupported_row(case: Case, reason: str, seconds: float = 0.0) -> Row:
+    """A case without a prediction, and why."""
+    sentence = " ".join(reason.split())
+    return {"id": case.id, "seconds": round(seconds, 3), "status": UNSUPPORTED, "reason": sentence}
+
+
+def stalls_per_issue(stalls: Mapping[str, float]) -> dict[str, float]:
+    """Shares of issue slots as warps per issued instruction, the unit and the names of the measured columns."""
+    issued = stalls.get("selected", 0.0)
+    if issued <= 0:
+        return {}
+    ratios: dict[str, float] = {}
+    for name, share in stalls.items():
+        booked = BOOKED_AS.get(name, name)
+        ratios[booked] = ratios.get(booked, 0.0) + share / issued
+    return ratios
+
+
+def to_frame(rows: Sequence[Row]) -> pd.DataFrame:
+    """Rows as a table: the contract's columns first, further predictions by name, the status last."""
+    further = sorted({name for row in rows for name in row}.difference(LEADING_COLUMNS, TRAILING_COLUMNS))
+    return pd.DataFrame(list(rows), columns=[*LEADING_COLUMNS, *further, *TRAILING_COLUMNS])
