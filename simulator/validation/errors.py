@@ -29,7 +29,7 @@ class ErrorSummary:
 @dataclass(frozen=True)
 class Agreement:
     """How well a counter agrees over ``n`` cases: ``tolerance`` in per cent; ``within``: share of the cases inside it
-    in per cent; ``median`` absolute error in per cent, None where the middle case is a measured zero that was missed."""
+    in per cent; ``median`` absolute error in per cent, None if that case missed a measured zero."""
 
     counter: str
     n: int
