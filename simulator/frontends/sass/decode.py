@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from simulator.errors import UserError
+from simulator.frontends.sass.arch import architecture
 from simulator.frontends.sass.disassemble import disassemble
 from simulator.frontends.sass.elf import Cubin, KernelSection, read_cubin
 from simulator.frontends.sass.grammar import UnknownOperand, parse_guard, parse_operand, split_operands
@@ -34,6 +35,7 @@ def load_kernel(source: str | Path | bytes, kernel_name: str | None = None) -> S
     UserError for a file that is not a cubin, a missing kernel (names listed) or an operand outside the grammar."""
     cubin = read_cubin(source)
     section = cubin.kernel(kernel_name)
+    reserved = architecture(cubin.arch).reserved_smem_bytes
     function = _function(cubin, section)
     return SassKernel(
         name=section.name,
@@ -42,7 +44,7 @@ def load_kernel(source: str | Path | bytes, kernel_name: str | None = None) -> S
         parameters=section.parameters,
         parameter_base=section.parameter_base,
         registers_per_thread=section.registers_per_thread,
-        static_smem_bytes=section.static_smem_bytes,
+        static_smem_bytes=max(0, section.shared_section_bytes - reserved),
         local_bytes_per_thread=section.local_bytes_per_thread,
         required_block=section.required_block,
         constants=section.constants,

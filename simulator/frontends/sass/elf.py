@@ -42,14 +42,15 @@ ATTRIBUTE_REGISTERS = 0x2F
 @dataclass(frozen=True)
 class KernelSection:
     """One kernel as the container describes it. ``code``: machine code; ``constants``: bank -> initial bytes;
-    ``parameter_base`` byte offset of the parameters in constant bank 0; sizes in bytes."""
+    ``parameter_base`` byte offset of the parameters in constant bank 0; ``shared_section_bytes``: size of
+    .nv.shared.<kernel>, with the system's share where the architecture has one."""
 
     name: str
     code: bytes
     parameters: tuple[Parameter, ...]
     parameter_base: int
     registers_per_thread: int
-    static_smem_bytes: int
+    shared_section_bytes: int
     local_bytes_per_thread: int
     required_block: tuple[int, int, int] | None
     constants: dict[int, bytes]
@@ -215,7 +216,7 @@ def _kernel(name: str, sections: dict[str, _Section], totals: dict[int, int]) ->
         parameters=tuple(sorted(parameters, key=lambda parameter: parameter.ordinal)),
         parameter_base=base,
         registers_per_thread=totals.get(ATTRIBUTE_REGISTERS, 0),
-        static_smem_bytes=shared.header.sh_size if shared else 0,
+        shared_section_bytes=shared.header.sh_size if shared else 0,
         local_bytes_per_thread=totals.get(ATTRIBUTE_FRAME_BYTES, 0),
         required_block=block,
         constants=_constants(name, sections),
@@ -223,7 +224,7 @@ def _kernel(name: str, sections: dict[str, _Section], totals: dict[int, int]) ->
 
 
 def _constants(name: str, sections: dict[str, _Section]) -> dict[int, bytes]:
-    """Constant banks with initial contents: per kernel (.nv.constant2.k) and file-wide (.nv.constant3, .nv.constant4)."""
+    """Constant banks with initial contents: per kernel (.nv.constant2.k) and of the whole file (.nv.constant3)."""
     result: dict[int, bytes] = {}
     for section, entry in sections.items():
         rest = section.removeprefix(".nv.constant")

@@ -35,7 +35,7 @@ class Operand:
     constant offset, label. ``bank``: constant bank. ``register``/``uniform``: address registers of a MEMORY or CONSTANT
     operand (-1 = none), ``register_is_64`` / ``uniform_is_64`` their width, ``scale`` multiplier (.X4 .X8 .X16).
     ``part``: "H0_H0", "H1_H1", "B1".. selectors. ``negate`` -x, ``invert`` ~x or !p, ``absolute`` |x|.
-    ``descriptor``: uniform register of a desc[URn][..] prefix or of a bindless constant bank cx[URn][..] (-1 = none)."""
+    ``descriptor``: uniform register of a desc[URn][..] prefix or of a bindless bank cx[URn][..] (-1 = none)."""
 
     kind: OperandKind
     text: str
