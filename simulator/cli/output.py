@@ -16,13 +16,19 @@ from rich.console import Console
 
 from simulator.errors import UserError
 
+PIPED_WIDTH = 120
+
 stderr = Console(stderr=True, highlight=False)
 """Progress, warnings and logs."""
 
 
 def stdout() -> Console:
-    """Console for the human-readable result (made per call, so that redirected stdout is honoured)."""
-    return Console(file=sys.stdout, highlight=False)
+    """Console for the human-readable result (made per call, so that redirected stdout is honoured).
+
+    As wide as the terminal; what is piped or captured gets lines of PIPED_WIDTH at most.
+    """
+    width = None if sys.stdout.isatty() else PIPED_WIDTH
+    return Console(file=sys.stdout, highlight=False, width=width, soft_wrap=False)
 
 
 def to_json(document: Any) -> str:

@@ -11,6 +11,7 @@ import yaml
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
+from simulator.data_files import data_folder
 from simulator.errors import UserError
 from simulator.hw import schema
 from simulator.hw.catalog import chip_file, load_sources, parent_file, read_yaml
@@ -161,4 +162,7 @@ def _value_paths(config: HardwareConfig) -> list[schema.Path]:
 
 
 def _shown(file: Path) -> str:
-    return f"{file.parent.name}/{file.name}" if file.parent.name else file.name
+    """A file's name in messages: from hw_configs on for shipped files, as the user wrote it otherwise."""
+    shipped = data_folder("hw_configs").resolve()
+    resolved = file.resolve()
+    return str(resolved.relative_to(shipped.parent)) if resolved.is_relative_to(shipped) else str(file)
