@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, Self
 from pydantic import ConfigDict, Field, PrivateAttr, model_validator
 
 from simulator.errors import Unsupported
+from simulator.hw.access_rules import SharedAccessRules
 from simulator.hw.provenance import Provenance
 from simulator.hw.timing import Section, Timing
 from simulator.hw.validity import numbers, require_divides, require_not_above, require_power_of_two
@@ -122,6 +123,7 @@ class SharedMemory(Section):
     carveouts_bytes: tuple[int, ...] = Field(min_length=1)
     n_banks: int = Field(gt=0)
     bank_width_bytes: int = Field(gt=0)
+    access: SharedAccessRules | None = None
 
     @property
     def bandwidth_bytes_per_cycle(self) -> int:
