@@ -8,6 +8,7 @@ import pandas as pd
 
 from simulator.projection.projection import Projection
 from simulator.validation.measured import Case
+from simulator.validation.outcome import Outcome
 
 PREFIX = "predicted_"
 SUPPORTED, UNSUPPORTED = "ok", "unsupported"
@@ -26,6 +27,13 @@ BOOKED_AS = {"mbarrier": "long_scoreboard"}
 """Stall reasons that the hardware's profiler counts under another name."""
 
 Row = dict[str, object]
+
+
+def outcome_row(outcome: Outcome) -> Row:
+    """The row of a case, predicted or not."""
+    if outcome.projection is None:
+        return unsupported_row(outcome.case, outcome.reason, outcome.seconds)
+    return supported_row(outcome.case, outcome.projection, outcome.seconds)
 
 
 def supported_row(case: Case, projection: Projection, seconds: float) -> Row:
