@@ -35,10 +35,7 @@ def register(app: typer.Typer) -> None:
 
 
 @hw_app.command("list")
-def list_chips(json: MOST_ROWS_WITH_NOTES = 40
-"""A longer listing leaves the notes out: they would wrap; one section or one value shows them."""
-
-JsonFlag = False) -> None:
+def list_chips(json: JsonFlag = False) -> None:
     """List the chips that are shipped, and what each can answer."""
     chips = [_summary(load_hw(name)) for name in chip_names()]
     if json:
@@ -55,10 +52,7 @@ def show(
     name: Annotated[str, typer.Argument(metavar="NAME", help="A chip, or a path to a .yaml file.")],
     path: Annotated[str | None, typer.Argument(metavar="[DOTTED.PATH]", help="One value, or a section.")] = None,
     overrides: SetOption = None,
-    json: MOST_ROWS_WITH_NOTES = 40
-"""A longer listing leaves the notes out: they would wrap; one section or one value shows them."""
-
-JsonFlag = False,
+    json: JsonFlag = False,
 ) -> None:
     """Show a chip's values with unit, source, confidence and note."""
     chip = load_hw(name, tuple(overrides or ()))
@@ -76,10 +70,7 @@ JsonFlag = False,
 def check(
     file: Annotated[str, typer.Argument(metavar="FILE", help="A chip's YAML file.")],
     overrides: SetOption = None,
-    json: MOST_ROWS_WITH_NOTES = 40
-"""A longer listing leaves the notes out: they would wrap; one section or one value shows them."""
-
-JsonFlag = False,
+    json: JsonFlag = False,
 ) -> None:
     """Validate a chip's file: exit 0 and a summary, or exit 2 and one sentence."""
     chip = load_hw(Path(file) if Path(file).exists() else file, tuple(overrides or ()))
