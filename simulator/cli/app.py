@@ -23,6 +23,7 @@ COMMAND_MODULES = (
     "trace",
     "project",
     "validate",
+    "demo",
 )
 
 EXIT_BAD_INPUT = 2
