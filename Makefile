@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 JOBS   ?= 2
+MEASURED := projections/validation
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test lint validate bench accuracy clean
@@ -13,7 +14,7 @@ help:
 	@echo "make lint      ruff, import rules, mypy"
 	@echo "make validate  predict every measured kernel of projections/validation (JOBS=$(JOBS))"
 	@echo "make bench     speed of the engine in warp instructions per second"
-	@echo "make accuracy  write the README's accuracy table from out/validation.csv"
+	@echo "make accuracy  write the README's accuracy tables from the results of make validate"
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -42,12 +43,15 @@ lint: $(VENV)/.installed-dev
 
 validate: $(VENV)/.installed-run
 	@mkdir -p out
-	$(BIN)/kernelcast validate --measured projections/validation/kernels.csv.gz \
-	    --cubins projections/validation/cubins.tar.xz --hw h200 -o out/validation.csv --jobs $(JOBS)
+	$(BIN)/kernelcast validate --measured $(MEASURED)/kernels.csv.gz --cubins $(MEASURED)/cubins.tar.xz \
+	    --hw h200 -o out/kernels.csv --jobs $(JOBS)
+	$(BIN)/kernelcast validate --measured $(MEASURED)/ladder.csv.gz --cubins $(MEASURED)/ladder_cubins.tar.xz \
+	    --hw h200 -o out/ladder.csv --jobs $(JOBS)
 
 accuracy: $(VENV)/.installed-run
-	$(BIN)/python -m simulator.validation.accuracy_table \
-	    --measured projections/validation/kernels.csv.gz --predicted out/validation.csv --readme README.md
+	$(BIN)/python -m simulator.validation.accuracy_table --hw h200 --readme README.md \
+	    --run "Triton kernels" $(MEASURED)/kernels.csv.gz out/kernels.csv \
+	    --run "Hand-written CUDA kernels" $(MEASURED)/ladder.csv.gz out/ladder.csv
 
 bench: $(VENV)/.installed-dev
 	$(BIN)/python tests/benchmarks/engine_speed.py

@@ -1,0 +1,67 @@
+"""Is the accuracy table of the README what the validation run says?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from simulator.errors import UserError
+from simulator.validation.accuracy_table import BEGIN, END, main, replace_between_markers
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> tuple[Path, Path]:
+    """A measured file of four cases and its predictions, 10 % and 30 % off in the reported split."""
+    cases = pd.DataFrame(
+        {
+            "id": ["1", "2", "3", "4"],
+            "kernel": ["gemm", "gemm", "gemm", "lib"],
+            "cubin": ["a", "a", "a", ""],
+            "launch": ["{}", "{}", "{}", ""],
+            "cycles": [1000, 1000, 1000, 1000],
+            "ncu_time_ns": [1000, 90000, 1000, 1000],
+            "split": ["check", "check", "fit", "check"],
+        }
+    )
+    predictions = pd.DataFrame(
+        {
+            "id": ["1", "2", "3", "4"],
+            "predicted_cycles": [1100, 700, 1000, None],
+            "status": ["ok", "ok", "ok", "unsupported"],
+            "reason": ["", "", "", "library kernel"],
+        }
+    )
+    cases.to_csv(tmp_path / "m.csv", index=False)
+    predictions.to_csv(tmp_path / "p.csv", index=False)
+    return tmp_path / "m.csv", tmp_path / "p.csv"
+
+
+def test_is_the_table_written_between_its_markers(run: tuple[Path, Path], tmp_path: Path) -> None:
+    readme = tmp_path / "README.md"
+    readme.write_text(f"before\n{BEGIN}\nold\n{END}\nafter\n")
+    arguments = ["--hw", "h200", "--readme", str(readme), "--run", "Triton", *map(str, run)]
+    assert main(arguments) == 0
+    text = readme.read_text()
+    assert text.startswith(f"before\n{BEGIN}\n**Triton**: 2 of 2 compiled kernels predicted.\n")
+    assert text.endswith(f"{END}\nafter\n") and "old" not in text
+    assert "| `gemm` | 2 | 20.0 % | 20.0 % | -10.0 % | 50 % |  |  |" in text
+    assert "| measured < 15 us | 1 | 10.0 % |" in text
+    assert main(arguments) == 0 and readme.read_text() == text
+
+
+def test_is_a_prediction_of_other_cases_refused(
+    run: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    measured, predicted = run
+    measured.write_text(measured.read_text().replace("\n4,", "\n5,"))
+    readme = tmp_path / "README.md"
+    readme.write_text(f"{BEGIN}\n{END}\n")
+    assert main(["--hw", "h200", "--readme", str(readme), "--run", "T", str(measured), str(predicted)]) == 2
+    assert "their ids differ" in capsys.readouterr().err
+
+
+def test_is_a_readme_without_markers_refused() -> None:
+    with pytest.raises(UserError, match="lacks the marker lines"):
+        replace_between_markers("text", "table")
