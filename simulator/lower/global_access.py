@@ -37,9 +37,7 @@ class LineTable(NamedTuple):
     sector_mask: np.ndarray
 
 
-def global_sectors(
-    width_bytes: ArrayLike, lane_offsets: np.ndarray, sector_bytes: int, line_bytes: int
-) -> SectorCount:
+def global_sectors(width_bytes: ArrayLike, lane_offsets: np.ndarray, sector_bytes: int, line_bytes: int) -> SectorCount:
     """Sectors and lines of ``lane_offsets`` (int bytes from a line boundary, [n_patterns, lanes], -1 = inactive)."""
     table = global_lines(width_bytes, lane_offsets, 0, sector_bytes, line_bytes)
     set_bits = np.unpackbits(table.sector_mask[:, None], axis=1).sum(axis=1, dtype=np.int64)
@@ -80,6 +78,18 @@ def ideal_sectors(width_bytes: int, lane_offsets: Sequence[int] | np.ndarray, se
     return -(-len(np.unique(touched)) // sector_bytes)
 
 
+def sector_use(
+    width_bytes: int, lane_offsets: np.ndarray, sector_bytes: int, line_bytes: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Touched line numbers [n_lines], ascending, and the distinct bytes used of each sector [n_lines, sectors]."""
+    offsets = np.asarray(lane_offsets, np.int64)
+    touched = np.unique((offsets[offsets >= 0][:, None] + np.arange(width_bytes)).ravel())
+    lines, row = np.unique(touched // line_bytes, return_inverse=True)
+    used = np.zeros((len(lines), line_bytes // sector_bytes), np.int64)
+    np.add.at(used, (row, touched % line_bytes // sector_bytes), 1)
+    return lines, used
+
+
 def l1_data_wavefronts(
     width_bytes: ArrayLike, lane_offsets: np.ndarray, n_banks: int, bank_width_bytes: int
 ) -> np.ndarray:
@@ -104,7 +114,8 @@ def l1_tag_passes(lines: LineTable, bank_masks: Sequence[int]) -> np.ndarray:
     pattern = np.repeat(np.arange(n_patterns), np.diff(lines.start))
     per_bank = np.zeros((n_patterns, 1 << len(bank_masks)), np.int64)
     np.add.at(per_bank, (pattern, bank), 1)
-    return per_bank.max(axis=1, initial=0)
+    most: np.ndarray = per_bank.max(axis=1, initial=0)
+    return most
 
 
 def _parity(values: np.ndarray) -> np.ndarray:
