@@ -13,6 +13,7 @@ import sys
 from collections.abc import Sequence
 
 import typer
+from pydantic import ValidationError
 
 from simulator.errors import UserError
 
@@ -83,7 +84,11 @@ def _usage_sentence(error: BaseException) -> str:
     if type(error).__name__ == "NoArgsIsHelpError":
         return "Missing command or argument"
     describe = getattr(error, "format_message", None)
-    return str(describe() if describe else error).rstrip(".")
+    message = str(describe() if describe else error).rstrip(".")
+    cause = error.__cause__ or error.__context__
+    if isinstance(cause, ValidationError):
+        message += f" (it is '{cause.errors(include_url=False)[0]['input']}')"
+    return message
 
 
 def _command_path(error: BaseException) -> str:
