@@ -109,11 +109,12 @@ def _print(answer: AccessAnswer, offsets: np.ndarray, chip: HardwareConfig) -> N
 
 def _headline(answer: AccessAnswer, chip: HardwareConfig) -> str:
     rules, cost = KIND_RULES[answer.kind], answer.cost
-    unit = "8x8 matrix" if rules.is_matrix else "byte"
-    plural = ("matrices" if rules.is_matrix else "bytes") if answer.width_bytes != 1 else unit
-    what = f"{rules.name}, {answer.width_bytes} {plural.removeprefix('8x8 ')}{'' if rules.is_matrix else ' per lane'}"
+    one, many = ("matrix", "matrices") if rules.is_matrix else ("byte per lane", "bytes per lane")
+    what = f"{rules.name}, {answer.width_bytes} {one if answer.width_bytes == 1 else many}"
     if not rules.is_shared:
-        return f"{what}, on {chip.name}: {cost.sectors} sectors in {cost.lines} lines, ideal {answer.ideal_sectors}"
+        return (
+            f"{what}, on {chip.name}: sectors {cost.sectors}, lines {cost.lines}, ideal sectors {answer.ideal_sectors}"
+        )
     banks = f"{chip.shared_memory.n_banks} banks of {chip.shared_memory.bank_width_bytes} bytes"
     return (
         f"{what}, on {chip.name} ({banks}): wavefronts {cost.wavefronts}, ideal {cost.ideal_wavefronts}, "
