@@ -1,6 +1,6 @@
 """The ``kernelcast`` command: registers one module per command and turns every user error into one sentence.
 
-Exit codes: 0 success, 1 failed gate or illegal design, 2 bad input.  A command module exposes
+Exit codes: 0 success, 1 failed gate or illegal design, 2 bad input, 70 a defect of kernelcast.  A command module exposes
 ``register(app: typer.Typer) -> None``; add its name to ``COMMAND_MODULES`` to make it appear.  Every module is
 imported at start-up, so a command imports what is heavy or optional (numba, matplotlib) inside its function.
 """
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import os
 import sys
 from collections.abc import Sequence
 
@@ -29,6 +30,8 @@ COMMAND_MODULES = (
 
 EXIT_BAD_INPUT = 2
 EXIT_INTERRUPTED = 130
+EXIT_DEFECT = 70
+TRACEBACK_VARIABLE = "KERNELCAST_TRACEBACK"
 
 # typer carries its own copy of click from one release to the next; its public error class leads to the right one.
 UsageProblem: type[Exception] = next(
@@ -103,8 +106,19 @@ def _fail(message: str) -> int:
 
 
 def main() -> None:
-    """Console entry point of ``kernelcast``."""
-    sys.exit(run())
+    """Console entry point of ``kernelcast``; a defect of ours is one sentence too, unless a traceback is asked for."""
+    try:
+        code = run()
+    except Exception as error:
+        if os.environ.get(TRACEBACK_VARIABLE):
+            raise
+        print(
+            f"Error: kernelcast itself failed ({type(error).__name__}: {' '.join(str(error).split())}); "
+            f"set {TRACEBACK_VARIABLE}=1 to see where, and report it",
+            file=sys.stderr,
+        )
+        code = EXIT_DEFECT
+    sys.exit(code)
 
 
 register_commands(app)
