@@ -1,6 +1,6 @@
 """The ``kernelcast`` command: registers one module per command and turns every user error into one sentence.
 
-Exit codes: 0 success, 1 failed gate or illegal design, 2 bad input, 70 a defect of kernelcast.  A command module exposes
+Exit codes: 0 success, 1 failed gate or illegal design, 2 bad input, 70 our own defect.  A command module exposes
 ``register(app: typer.Typer) -> None``; add its name to ``COMMAND_MODULES`` to make it appear.  Every module is
 imported at start-up, so a command imports what is heavy or optional (numba, matplotlib) inside its function.
 """
