@@ -19,7 +19,8 @@ _MARGIN = len("lane 00 ")
 def bank_text(use: BankUse) -> Text:
     """One row per lane, one column per bank; a cell holds the words that its bank delivers in that lane's phase."""
     cell = 2 if use.rules.n_banks <= _WIDE_CELLS_UP_TO else 1
-    text = Text(_ruler(use.rules.n_banks, cell) + "\n", style="dim", no_wrap=True)
+    text = Text(no_wrap=True)
+    text.append(_ruler(use.rules.n_banks, cell) + "\n", style="dim")
     for number, lanes in enumerate(use.phases):
         cost = int(use.words[number].max()) * KIND_RULES[use.kind].wavefronts_per_visit
         headline = f"── phase {number + 1} of {len(use.phases)}: {_plural(cost, 'wavefront')} "
@@ -37,7 +38,8 @@ def bank_text(use: BankUse) -> Text:
 
 def sector_text(lines: np.ndarray, used: np.ndarray, sector_bytes: int) -> Text:
     """One row per line, one cell per sector with the bytes of it that lanes use (from ``sector_use``)."""
-    text = Text(f"{'line':>10}  bytes used of each {sector_bytes}-byte sector\n", style="dim", no_wrap=True)
+    text = Text(no_wrap=True)
+    text.append(f"{'line':>10}  bytes used of each {sector_bytes}-byte sector\n", style="dim")
     for line, sectors in zip(lines.tolist(), used.tolist(), strict=True):
         text.append(f"{line:>10}  ", style="dim")
         for n_bytes in sectors:
