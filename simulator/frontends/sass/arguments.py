@@ -89,7 +89,7 @@ class DeviceBuffer(Document):
 
     size: Count
     name: str = Field(min_length=1)
-    offset: int = Field(0, strict=True, ge=0)
+    offset: int = Field(default=0, strict=True, ge=0)
     contents: str | None = None
 
     @property

@@ -7,6 +7,8 @@ Understood sentences (the ``contents`` of a launch description):
 * ``uint32 pointer chase over <lines> lines of <bytes> bytes: all <words> words of line l hold the number of the next
   line, <formula in l>``
 
+* ``npy <path>``: the elements of a NumPy file
+
 Everything else is unknown data. Elements are computed where they are read, so that a gigabyte costs nothing.
 """
 
@@ -15,11 +17,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
+from simulator.errors import UserError
 from simulator.frontends.sass.formula import FormulaError, parse_formula
 
+ARRAY_FILE = "npy "
 HASH_DEFINITION = "x^=x>>16; x*=0x7feb352d; x^=x>>15; x*=0x846ca68b; x^=x>>16"
 _DTYPES: dict[str, np.dtype] = {
     name: np.dtype(kind)
@@ -62,7 +67,8 @@ class Contents:
     def _byte(self, offsets: np.ndarray) -> np.ndarray:
         size = self.dtype.itemsize
         raw = np.ascontiguousarray(self.element(offsets // size)).view(f"u{size}")
-        return (raw >> (offsets % size * 8).astype(raw.dtype)).astype(np.int64) & 0xFF
+        byte: np.ndarray = (raw >> (offsets % size * 8).astype(raw.dtype)).astype(np.int64) & 0xFF
+        return byte
 
 
 def array_contents(array: np.ndarray) -> Contents:
@@ -77,9 +83,12 @@ def array_contents(array: np.ndarray) -> Contents:
 
 
 def parse_contents(sentence: str | None) -> Contents | None:
-    """Contents that a sentence describes; None when there is none or it is not understood (unknown data)."""
+    """Contents that a sentence describes; None when there is none or it is not understood (unknown data).
+    UserError when a NumPy file that it names cannot be read."""
     if not sentence:
         return None
+    if sentence.startswith(ARRAY_FILE):
+        return array_contents(_load_array(sentence.removeprefix(ARRAY_FILE).strip()))
     if sentence.split(";")[0].strip() == "zeros":
         return Contents(np.dtype("u1"), lambda indices: np.zeros(np.shape(indices), np.uint8))
     try:
@@ -88,13 +97,25 @@ def parse_contents(sentence: str | None) -> Contents | None:
         return None
 
 
+def _load_array(path: str) -> np.ndarray:
+    try:
+        array: np.ndarray = np.load(Path(path), allow_pickle=False)
+    except (OSError, ValueError, EOFError):
+        raise UserError(f"{path}: contents cannot be read; give a NumPy .npy file of numbers") from None
+    return array
+
+
 def _chase(sentence: str) -> Contents | None:
     found = _CHASE.fullmatch(sentence)
     if found is None or found["dtype"] not in _DTYPES:
         return None
     words = int(found["words"])
     node = parse_formula(_REMARK.sub("", found["body"]))
-    return _computed(found["dtype"], lambda indices: node({"l": indices // words}))
+
+    def values(indices: np.ndarray) -> np.ndarray:
+        return node({"l": indices // words})
+
+    return _computed(found["dtype"], values)
 
 
 def _formula(sentence: str) -> Contents | None:
@@ -111,11 +132,13 @@ def _formula(sentence: str) -> Contents | None:
         variables = {"i": indices}
         return node(variables | {name: symbol(variables) for name, symbol in symbols.items()})
 
-    values(np.zeros(1, np.int64))
     return _computed(found["dtype"], values)
 
 
 def _computed(dtype: str, values: Callable[[np.ndarray], np.ndarray]) -> Contents:
+    """Contents of computed elements; a formula with an undefined name fails here, not at the first read."""
+    values(np.zeros(1, np.int64))
+
     def element(indices: np.ndarray) -> np.ndarray:
         computed = np.broadcast_to(values(np.asarray(indices, np.int64)), np.shape(indices))
         return bfloat16_bits(computed) if dtype in _BFLOAT else computed.astype(_DTYPES[dtype])

@@ -68,7 +68,7 @@ class LaunchSpec(Document):
     grid: Shape
     block: Shape
     cluster: Shape = (1, 1, 1)
-    dynamic_smem: int = Field(0, strict=True, ge=0)
+    dynamic_smem: int = Field(default=0, strict=True, ge=0)
     args: Annotated[tuple[Argument, ...], BeforeValidator(_parse_arguments)] = ()
 
     @property
