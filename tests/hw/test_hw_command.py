@@ -43,7 +43,7 @@ def test_does_show_give_value_unit_source_confidence(capsys: pytest.CaptureFixtu
 
 def test_does_show_say_who_reads_a_value(capsys: pytest.CaptureFixture[str]) -> None:
     shown = document(["hw", "show", "h200", "sm.register_allocation_unit"], capsys)
-    assert shown["consumers"] == ["projection/residency.py"]
+    assert "projection/residency.py" in shown["consumers"]  # type: ignore[operator]
     assert consumers("sm.no_such_field") == []
 
 
