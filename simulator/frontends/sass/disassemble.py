@@ -56,18 +56,20 @@ def tool_version(tool: Path) -> str:
     return found.group(1) if found else "unknown"
 
 
+@lru_cache(maxsize=2)
 def disassemble(content: bytes, digest: str, source: str) -> list[dict[str, Any]]:
     """Functions of a cubin as nvdisasm's JSON lists them: ``function-name``, ``start``, ``length`` (bytes) and
     ``sass-instructions``. ``digest``: sha256 hex of ``content``; ``source`` names the cubin in errors."""
     tool = find_tool()
     cached = cache_folder() / "sass" / f"{digest}-{tool_version(tool)}.json"
-    text = _read(cached)
-    if text is None:
+    functions = _functions(_read(cached))
+    if functions is None:
         text = _disassemble(tool, content, source)
-        functions = _functions(text, source)
+        functions = _functions(text)
+        if functions is None:
+            raise UserError(f"{source}: {TOOL} gave no readable JSON; it needs version 12.9 or newer")
         _write(cached, text)
-        return functions
-    return _functions(text, source)
+    return functions
 
 
 def _disassemble(tool: Path, content: bytes, source: str) -> str:
@@ -88,20 +90,21 @@ def _run(command: list[str], subject: str) -> str:
     return result.stdout
 
 
-def _functions(text: str, source: str) -> list[dict[str, Any]]:
+def _functions(text: str) -> list[dict[str, Any]] | None:
+    """The function list of nvdisasm's document; None when the text is not such a document."""
     try:
         document = json.loads(text)
         functions: list[dict[str, Any]] = document[1]
-    except (ValueError, IndexError, KeyError):
-        raise UserError(f"{source}: {TOOL} gave no readable JSON; it needs version 12.9 or newer") from None
+    except (ValueError, IndexError, KeyError, TypeError):
+        return None
     return functions
 
 
-def _read(path: Path) -> str | None:
+def _read(path: Path) -> str:
     try:
         return path.read_text()
-    except OSError:
-        return None
+    except (OSError, UnicodeDecodeError):
+        return ""
 
 
 def _write(path: Path, text: str) -> None:

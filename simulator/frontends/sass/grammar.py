@@ -22,6 +22,7 @@ _HEX = re.compile(r"0x[0-9a-f]+")
 _DECIMAL = re.compile(r"(?:\d+\.?\d*(?:e[-+]?\d+)?|INF|[QS]?NAN)")
 _CONSTANT = re.compile(r"cx?\[(0x[0-9a-f]+|UR\d+|URZ)\]\[([^\]]*)\]((?:\.\w+)*)")
 _MEMORY = re.compile(r"(?:desc\[(UR\d+|URZ)\])?\[([^\]]*)\]((?:\.\w+)*)")
+_ADDRESS_PAIR = re.compile(r"^(\[[^\]]*\])((?:desc\[[^\]]*\])?\[.*)$")
 _DESCRIPTOR = re.compile(r"(gdesc|desc|tmem|idesc)\[([^\]]*)\]((?:\.\w+)*)")
 _TERM = re.compile(r"([-+]*)(0x[0-9a-f]+|U?R(?:\d+|Z)(?:\.\w+)*)")
 _SPECIAL = re.compile(r"SRZ|SR_\w+(?:\.\w+)*|SR\d+")
@@ -37,7 +38,12 @@ _KINDS = {
 
 
 def split_operands(text: str) -> list[str]:
-    """Split at the commas outside brackets."""
+    """Split at the commas outside brackets, and between the two addresses of an LDGSTS, which sm_80 prints as
+    ``[R7][R2.64]``."""
+    return [part for operand in _split_commas(text) for part in _ADDRESS_PAIR.sub(r"\1,\2", operand).split(",")]
+
+
+def _split_commas(text: str) -> list[str]:
     parts: list[str] = []
     depth, start = 0, 0
     for at, char in enumerate(text):
