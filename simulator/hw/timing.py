@@ -72,6 +72,7 @@ class L1Timing(Section):
     miss_cycles_per_line: float = Field(gt=0)
     fill_bytes_per_cycle: float = Field(gt=0)
     store_bytes_per_cycle: float = Field(gt=0)
+    store_backlog_cycles: float = Field(ge=0)
     queue_depth: int = Field(ge=1, le=64)
     ways: int = Field(ge=1)
 
@@ -118,11 +119,14 @@ class L2Timing(Section):
 
 
 class DramTiming(Section):
-    """DRAM behind the L2. ``extra_latency_cycles``: beyond the near L2 latency, unloaded."""
+    """DRAM behind the L2. ``extra_latency_cycles``: beyond the near L2 latency, unloaded. Writes within
+    ``turnaround_window_cycles`` of a read run at ``mixed_write_bytes_per_second`` (bus turnaround)."""
 
     extra_latency_cycles: float = Field(ge=0)
     read_bytes_per_second: float = Field(gt=0)
     write_bytes_per_second: float = Field(gt=0)
+    mixed_write_bytes_per_second: float = Field(gt=0)
+    turnaround_window_cycles: float = Field(ge=0)
 
 
 class LaunchTiming(Section):

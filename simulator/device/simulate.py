@@ -1,0 +1,148 @@
+"""Replay a lowered kernel on a chip: which SMs are simulated, whom they stand for, and what comes out.
+
+A full run simulates every SM.  A larger kernel is run on fewer SMs; each stands for the chip's SMs with the
+same remainder and issues their memory requests too, with their own CTAs' addresses, so that L2, DRAM and
+the L2's bandwidth see the whole chip.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from simulator.hw.config import HardwareConfig
+from simulator.hw.timing import Timing
+from simulator.isa.effects import COUNTERS, N_REASONS
+from simulator.lower.events import n_mbarriers
+from simulator.lower.params import lower_memory_parameters, lower_sm_parameters
+from simulator.memory.layout import COUNTER
+from simulator.sm.dispatch import launch
+from simulator.sm.engine import run
+from simulator.sm.inputs import CYCLE, Program, pack
+from simulator.sm.layout import (
+    FINISHED,
+    N_SMS,
+    P_BULK_STORE,
+    P_STORE,
+    P_WRITE_ACCEPTED,
+    SM_SIZE,
+    SMS,
+    SPANS,
+    STALLS,
+    W_BLOCK,
+    WARP_FIELDS,
+    WARPS,
+    MachineShape,
+    make_machine,
+)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How a kernel is simulated. ``n_sms`` simulated SMs of ``n_chip_sms``; ``n_slots`` CTAs per SM;
+    one of 2**``sample_shift`` lines is followed through the L2; ``clock_hz`` SM clock assumed for L2 and DRAM rates."""
+
+    n_sms: int
+    n_chip_sms: int
+    n_slots: int
+    sample_shift: int
+    clock_hz: float
+    l1_bytes: int
+
+
+@dataclass(frozen=True)
+class Run:
+    """Outcome of a replay. ``end_cycles`` from launch to the last write; ``stalls`` cycles by reason over all
+    simulated warps; ``counters`` chip-wide by name; ``cta_span`` [n, 2] cycles of simulated CTAs (start, end)."""
+
+    end_cycles: float
+    last_issue_cycles: float
+    issued: int
+    finished: bool
+    stalls: np.ndarray
+    counters: dict[str, int]
+    cta_span: np.ndarray
+    machine: np.ndarray
+
+
+def members_of(plan: Plan) -> list[list[int]]:
+    """Chip SMs that each simulated SM stands for, itself first."""
+    return [list(range(sm, plan.n_chip_sms, plan.n_sms)) for sm in range(plan.n_sms)]
+
+
+def first_wave(plan: Plan, members: list[list[int]], n_ctas: int) -> np.ndarray:
+    """CTA of each member in each slot at the start, int64 [n_sms * n_slots, most members], -1 none.
+
+    CTAs go out in rounds, one per SM.  A simulated SM without a CTA of its own takes over a member's.
+    """
+    table = np.full((plan.n_sms * plan.n_slots, max(map(len, members))), -1, np.int64)
+    for sm, chip_sms in enumerate(members):
+        for slot in range(plan.n_slots):
+            ctas = [slot * plan.n_chip_sms + chip_sm for chip_sm in chip_sms]
+            placed = [cta for cta in ctas if cta < n_ctas]
+            table[sm * plan.n_slots + slot, : len(placed)] = placed
+    return table
+
+
+def machine_shape(hw: HardwareConfig, timing: Timing, plan: Plan, program: Program) -> MachineShape:
+    """Sizes of the machine that a plan needs."""
+    n_partitions = hw.l2.n_partitions or 1
+    lines = hw.l2.capacity_bytes // hw.l1.line_bytes // n_partitions >> plan.sample_shift
+    domain_of = np.arange(plan.n_chip_sms) % timing.l2.coalescer_domains
+    return MachineShape(
+        members=members_of(plan),
+        partition_of=domain_of % n_partitions,
+        domain_of=domain_of,
+        n_slots=plan.n_slots,
+        n_warps=program.n_warps,
+        n_mbarriers=n_mbarriers(program.event_table),
+        n_ctas=len(program.cta_class),
+        l1_sets=plan.l1_bytes // hw.l1.line_bytes // timing.l1.ways,
+        l1_ways=timing.l1.ways,
+        n_partitions=n_partitions,
+        l2_sets=max(1, lines // timing.l2.ways),
+        l2_ways=timing.l2.ways,
+        n_domains=timing.l2.coalescer_domains,
+        merge_slots=timing.l2.coalescer_lines,
+        n_windows=N_WINDOWS,
+    )
+
+
+N_WINDOWS = 1 << 14
+"""Length of the servers' calendars: a million cycles of backlog."""
+NO_LIMIT = 1 << 62
+
+
+def simulate(program: Program, hw: HardwareConfig, timing: Timing, plan: Plan, log: np.ndarray | None = None) -> Run:
+    """Run a program to its end, or to a deadlock (``finished`` is False then)."""
+    shape = machine_shape(hw, timing, plan, program)
+    x = make_machine(
+        shape,
+        lower_memory_parameters(hw, timing, plan.clock_hz, plan.sample_shift),
+        lower_sm_parameters(timing),
+    )
+    k = pack(program)
+    launch(x, k, first_wave(plan, shape.members, shape.n_ctas))
+    issued, _ = run(x, k, NO_LIMIT, np.zeros((0, 3), np.int64) if log is None else log)
+    return collect(x, shape, int(issued))
+
+
+def collect(x: np.ndarray, shape: MachineShape, issued: int) -> Run:
+    """What a finished (or stuck) machine has counted."""
+    spans = x[x[SPANS] : x[SPANS] + 2 * shape.n_ctas].reshape(-1, 2)
+    sms = x[x[SMS] : x[SMS] + x[N_SMS] * x[SM_SIZE]].reshape(x[N_SMS], x[SM_SIZE])
+    n_warps = shape.n_sms * shape.n_slots * shape.n_warps
+    warps = x[x[WARPS] : x[WARPS] + n_warps * WARP_FIELDS].reshape(n_warps, WARP_FIELDS)
+    ended = spans[:, 1].max(initial=0)
+    drained = sms[:, [P_STORE, P_WRITE_ACCEPTED, P_BULK_STORE]].max(initial=0)
+    return Run(
+        end_cycles=max(ended, drained) / CYCLE,
+        last_issue_cycles=ended / CYCLE,
+        issued=issued,
+        finished=bool((warps[:, W_BLOCK] == FINISHED).all()),
+        stalls=x[x[STALLS] : x[STALLS] + N_REASONS] / CYCLE,
+        counters={name: int(x[COUNTER + i]) for i, name in enumerate(COUNTERS)},
+        cta_span=spans[spans[:, 0] >= 0] / CYCLE,
+        machine=x,
+    )

@@ -1,0 +1,130 @@
+"""Numerals that the lowered program and the engine share: effects, pipes, stall reasons, counters.
+
+Each group is a run of consecutive integers, so that compiled code indexes arrays with them.
+"""
+
+from __future__ import annotations
+
+# What an instruction does to the machine. The engine knows these, not opcodes.
+(
+    NO_EFFECT,
+    FIXED,
+    SHARED_ACCESS,
+    GLOBAL_LOAD,
+    GLOBAL_STORE,
+    GLOBAL_COPY,
+    GLOBAL_ATOMIC,
+    LOCAL_LOAD,
+    LOCAL_STORE,
+    TENSOR_ASYNC,
+    BULK_LOAD,
+    BULK_STORE,
+    BULK_COMMIT,
+    MBARRIER,
+    BARRIER,
+    TENSOR_WAIT,
+    COPY_WAIT,
+    COPY_COMMIT,
+    COPY_ARRIVE,
+    BRANCH,
+    FENCE,
+    CLUSTER_BARRIER,
+    N_EFFECTS,
+) = range(23)
+
+# Pipes of a sub-partition (an issue to a busy pipe waits). UNPIPED never waits.
+(
+    UNPIPED,
+    PIPE_ALU,
+    PIPE_FMA,
+    PIPE_FMA_HEAVY,
+    PIPE_FMA_HALF,
+    PIPE_TRANSCENDENTAL,
+    PIPE_FP64,
+    PIPE_UNIFORM,
+    PIPE_VOTE,
+    PIPE_SPECIAL,
+    PIPE_TENSOR,
+    PIPE_TENSOR_ASYNC,
+    PIPE_SHARED,
+    PIPE_GLOBAL,
+    N_PIPES,
+) = range(15)
+
+# Why a resident warp did not issue (names follow the profiler's smsp__average_warps_issue_stalled_*).
+STALL_REASONS = (
+    "selected",
+    "wait",
+    "long_scoreboard",
+    "short_scoreboard",
+    "barrier",
+    "gmma",
+    "mio_throttle",
+    "lg_throttle",
+    "math_pipe_throttle",
+    "not_selected",
+    "dispatch_stall",
+    "membar",
+    "mbarrier",
+    "branch_resolving",
+)
+(
+    SELECTED,
+    WAIT,
+    LONG_SCOREBOARD,
+    SHORT_SCOREBOARD,
+    STALL_BARRIER,
+    STALL_TENSOR,
+    MIO_THROTTLE,
+    LG_THROTTLE,
+    MATH_THROTTLE,
+    NOT_SELECTED,
+    DISPATCH,
+    STALL_FENCE,
+    STALL_MBARRIER,
+    BRANCH_RESOLVING,
+    N_REASONS,
+) = range(15)
+
+# Kinds of an MBARRIER effect.
+MBARRIER_INIT, MBARRIER_ARRIVE, MBARRIER_EXPECT, MBARRIER_WAIT, MBARRIER_OTHER = range(5)
+
+# Where a read request was served.
+SERVED_COALESCED, SERVED_NEAR, SERVED_FAR, SERVED_DRAM, N_SERVED = range(5)
+
+# Chip-wide counters of a run (scaled from the simulated SMs by the members that each stands for).
+COUNTERS = (
+    "warp_instructions",
+    "l1_read_sectors",
+    "l1_hit_sectors",
+    "fill_bytes",
+    "bulk_fill_bytes",
+    "l2_read_sectors",
+    "l2_near_hit_sectors",
+    "l2_far_hit_sectors",
+    "l2_miss_sectors",
+    "l2_write_sectors",
+    "dram_read_bytes",
+    "dram_write_bytes",
+    "shared_wavefronts",
+    "tensor_busy_ticks",
+    "atomic_sectors",
+)
+(
+    WARP_INSTRUCTIONS,
+    L1_READ_SECTORS,
+    L1_HIT_SECTORS,
+    FILL_BYTES,
+    BULK_FILL_BYTES,
+    L2_READ_SECTORS,
+    L2_NEAR_HIT_SECTORS,
+    L2_FAR_HIT_SECTORS,
+    L2_MISS_SECTORS,
+    L2_WRITE_SECTORS,
+    DRAM_READ_BYTES,
+    DRAM_WRITE_BYTES,
+    SHARED_WAVEFRONTS,
+    TENSOR_BUSY_TICKS,
+    ATOMIC_SECTORS,
+    N_COUNTERS,
+) = range(16)

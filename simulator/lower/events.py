@@ -1,0 +1,212 @@
+"""Event rows of the program: wavefronts, lines and sectors of each access, boxes of each bulk copy."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from simulator.hw.config import HardwareConfig
+from simulator.hw.timing import Timing
+from simulator.lower.access_kinds import AccessKind
+from simulator.lower.global_access import global_lines
+from simulator.lower.instructions import ticks
+from simulator.lower.shared_access import shared_wavefronts_batch
+from simulator.sm.inputs import (
+    E_ADDRESS,
+    E_BASE,
+    E_COORDINATE,
+    E_COUNT,
+    E_MBARRIER,
+    E_PARITY,
+    E_PATTERN,
+    E_TENSOR,
+    E_WAVEFRONTS,
+    EVENT_SIZE,
+    TENSOR_SIZE,
+    T_ADDRESS,
+    T_BOX,
+    T_DIMENSIONS,
+    T_ELEMENT,
+    T_ROW,
+    T_SHAPE,
+    T_STRIDE,
+)
+from simulator.trace.kernel_trace import LANES, NONE, KernelTrace, TensorMap
+
+_SHARED_KINDS = {
+    "LDS": AccessKind.LDS,
+    "STS": AccessKind.STS,
+    "LDSM": AccessKind.LDSM,
+    "STSM": AccessKind.STSM,
+    "ATOMS": AccessKind.ATOMS,
+    "LDGSTS": AccessKind.STS,
+}
+_MATRIX_KINDS = (AccessKind.LDSM, AccessKind.STSM)
+_ATOMIC_BASES = ("RED", "REDG", "ATOM", "ATOMG", "ATOMS")
+BYTES_PER_MATRIX_LANE = 4
+"""width_bytes of LDSM and STSM counts four bytes per lane and 8x8 matrix (kernel_trace.StaticTable)."""
+
+
+class EventUse:
+    """Which static instruction each event belongs to. Arrays [n_events]: ``instruction`` (static row, -1 unused)."""
+
+    def __init__(self, trace: KernelTrace) -> None:
+        self.instruction = np.full(len(trace.events), -1, np.int64)
+        for warps in trace.streams:
+            for stream in warps:
+                used = stream.event >= 0
+                self.instruction[stream.event[used]] = stream.instruction[used]
+        self.base = np.array([opcode.split(".")[0] for opcode in trace.static.opcode] + [""])[self.instruction]
+        self.width = np.append(trace.static.width_bytes.astype(np.int64), 0)[self.instruction]
+
+
+def lower_events(trace: KernelTrace, hw: HardwareConfig) -> dict[str, np.ndarray]:
+    """Event table and the global-line tables, as keyword arguments of ``Program``."""
+    use = EventUse(trace)
+    events = trace.events
+    table = np.zeros((len(events), EVENT_SIZE), np.int64)
+    table[:, E_PATTERN] = NONE
+    table[:, E_TENSOR] = events.tensor
+    table[:, E_ADDRESS] = events.address
+    table[:, E_PARITY] = events.parity
+    table[:, E_COUNT] = events.count
+    table[:, E_COORDINATE : E_COORDINATE + 5] = events.coordinate
+    table[:, E_BASE : E_BASE + 5] = events.base
+    _number_mbarriers(table, events.mbarrier)
+    _lower_shared(table, trace, use, hw)
+    lines = _lower_global(table, trace, use, hw)
+    local = np.isin(use.base, ("LDL", "STL"))
+    table[local, E_COUNT] = np.maximum(use.width[local] // 4, 1)
+    return {"event_table": table, **lines}
+
+
+def n_mbarriers(event_table: np.ndarray) -> int:
+    """Number of distinct mbarriers of a CTA."""
+    return int(event_table[:, E_MBARRIER].max(initial=-1)) + 1
+
+
+def _number_mbarriers(table: np.ndarray, offsets: np.ndarray) -> None:
+    known = np.unique(offsets[offsets >= 0])
+    table[:, E_MBARRIER] = np.where(offsets >= 0, np.searchsorted(known, offsets), NONE)
+
+
+def _lower_shared(table: np.ndarray, trace: KernelTrace, use: EventUse, hw: HardwareConfig) -> None:
+    for base, kind in _SHARED_KINDS.items():
+        rows = np.flatnonzero(use.base == base)
+        if not len(rows):
+            continue
+        pattern = (trace.events.shared_pattern if base == "LDGSTS" else trace.events.pattern)[rows]
+        keep = pattern >= 0
+        rows, pattern = rows[keep], pattern[keep]
+        width = use.width[rows]
+        if kind in _MATRIX_KINDS:
+            width = np.maximum(width // BYTES_PER_MATRIX_LANE, 1)
+        shapes, inverse = np.unique(np.stack([pattern, width], 1), axis=0, return_inverse=True)
+        if not len(shapes):
+            continue
+        cost = shared_wavefronts_batch(
+            kind,
+            shapes[:, 1],
+            trace.lane_patterns[shapes[:, 0]],
+            hw.shared_memory.n_banks,
+            hw.shared_memory.bank_width_bytes,
+        )
+        table[rows, E_WAVEFRONTS] = np.asarray(cost.wavefronts)[inverse.ravel()]
+
+
+def _lower_global(table: np.ndarray, trace: KernelTrace, use: EventUse, hw: HardwareConfig) -> dict[str, np.ndarray]:
+    """Line tables of every (pattern, width) that a global access uses, at every misalignment that occurs."""
+    line_bytes = hw.l1.line_bytes
+    shared_bases = [base for base in _SHARED_KINDS if base != "LDGSTS"]
+    rows = np.flatnonzero((trace.events.pattern >= 0) & ~np.isin(use.base, shared_bases) & (use.base != ""))
+    shapes, inverse = np.unique(
+        np.stack([trace.events.pattern[rows], use.width[rows]], 1), axis=0, return_inverse=True
+    )
+    inverse = inverse.ravel()
+    table[rows, E_PATTERN] = inverse
+    shifts, slots = _misalignments(trace, rows, line_bytes)
+    if not len(shapes):
+        return {
+            "variant_start": np.zeros(2, np.int64),
+            "line_offset": np.zeros(1, np.int32),
+            "line_mask": np.zeros(1, np.uint8),
+            "misalignment_slot": slots,
+        }
+    patterns = np.repeat(trace.lane_patterns[shapes[:, 0]], len(shifts), axis=0)
+    widths = np.repeat(shapes[:, 1], len(shifts))
+    lines = global_lines(widths, patterns, np.tile(shifts, len(shapes)), hw.l1.sector_bytes, line_bytes)
+    data = _data_passes(trace, shapes, hw)
+    table[rows, E_WAVEFRONTS] = np.maximum(table[rows, E_WAVEFRONTS], data[inverse])
+    _count_same_address(table, trace, use, rows, shapes, inverse)
+    return {
+        "variant_start": np.asarray(lines.start, np.int64),
+        "line_offset": np.asarray(lines.line_offset, np.int32),
+        "line_mask": np.asarray(lines.sector_mask, np.uint8),
+        "misalignment_slot": slots,
+    }
+
+
+def _misalignments(trace: KernelTrace, rows: np.ndarray, line_bytes: int) -> tuple[np.ndarray, np.ndarray]:
+    """Distinct distances of CTA origins from a line boundary, and their slot by distance (last entry: how many)."""
+    columns = np.unique(trace.events.base[rows, 0])
+    columns = columns[columns >= 0]
+    origin = np.unique(trace.events.address[rows] % line_bytes) if len(rows) else np.zeros(1, np.int64)
+    shifts = origin
+    if len(columns):
+        moved = np.unique(trace.cta_base[:, columns] % line_bytes)
+        shifts = np.unique((origin[:, None] + np.append(moved, 0)[None, :]) % line_bytes)
+    slots = np.zeros(line_bytes + 1, np.int64)
+    slots[shifts] = np.arange(len(shifts))
+    slots[line_bytes] = len(shifts)
+    return shifts, slots
+
+
+def _data_passes(trace: KernelTrace, shapes: np.ndarray, hw: HardwareConfig) -> np.ndarray:
+    """Passes through the L1's data banks, which are those of shared memory (measured: N-way strides cost N)."""
+    return np.asarray(
+        shared_wavefronts_batch(
+            AccessKind.LDS,
+            np.clip(shapes[:, 1], 1, 16),
+            trace.lane_patterns[shapes[:, 0]],
+            hw.shared_memory.n_banks,
+            hw.shared_memory.bank_width_bytes,
+        ).wavefronts
+    )
+
+
+def _count_same_address(
+    table: np.ndarray, trace: KernelTrace, use: EventUse, rows: np.ndarray, shapes: np.ndarray, inverse: np.ndarray
+) -> None:
+    """For atomics, E_COUNT is the largest number of lanes on one address."""
+    atomic = np.isin(use.base[rows], _ATOMIC_BASES)
+    if not atomic.any():
+        return
+    most = np.zeros(len(shapes), np.int64)
+    for i, pattern in enumerate(trace.lane_patterns[shapes[:, 0]]):
+        offsets = pattern[pattern >= 0]
+        most[i] = np.unique(offsets, return_counts=True)[1].max(initial=1)
+    table[rows[atomic], E_COUNT] = most[inverse[atomic]]
+
+
+def lower_tensors(trace: KernelTrace, timing: Timing) -> np.ndarray:
+    """Tensor maps, int64 [n, TENSOR_SIZE]; a row's time includes the fill rate of its bytes."""
+    table = np.zeros((max(1, len(trace.tensor_maps)), TENSOR_SIZE), np.int64)
+    for row, tensor in zip(table, trace.tensor_maps, strict=False):
+        n = len(tensor.shape)
+        row[T_ADDRESS] = tensor.address
+        row[T_ELEMENT] = tensor.element_bytes
+        row[T_DIMENSIONS] = n
+        row[T_ROW] = ticks(_row_cycles(tensor, timing))
+        row[T_SHAPE : T_SHAPE + n] = tensor.shape
+        row[T_STRIDE + 1 : T_STRIDE + n] = tensor.strides_bytes[: n - 1]
+        row[T_BOX : T_BOX + n] = tensor.box
+    return table
+
+
+def _row_cycles(tensor: TensorMap, timing: Timing) -> float:
+    bulk = timing.bulk
+    row_bytes = tensor.box[0] * tensor.element_bytes
+    misaligned = any(stride % bulk.aligned_pitch_bytes for stride in tensor.strides_bytes)
+    rate = bulk.full_line_row_cycles if row_bytes > LANES * 2 else bulk.row_cycles
+    if misaligned:
+        rate = bulk.misaligned_row_cycles
+    return max(rate, row_bytes / bulk.fill_bytes_per_cycle)

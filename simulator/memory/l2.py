@@ -1,0 +1,200 @@
+"""The L2 as SMs see it: two partitions with a copy each, a home partition per line, DRAM behind.
+
+Rules (silicon: near and far latency steps, misses at 1.85 x DRAM traffic, GEMM traffic of an LRU of half
+the capacity): a read looks up the partition next to its SM; a miss whose home is the other partition looks
+there and leaves a copy near; what misses at home comes from DRAM.  Writes go to the home partition, without
+a fill, and drop the copy in the other one.  Reads of a line that is still on its way wait for it.
+``x`` is the machine's heap (layout.py).
+"""
+
+from __future__ import annotations
+
+from numba import njit
+
+from simulator.isa.effects import (
+    DRAM_READ_BYTES,
+    DRAM_WRITE_BYTES,
+    L2_FAR_HIT_SECTORS,
+    L2_MISS_SECTORS,
+    L2_NEAR_HIT_SECTORS,
+    L2_READ_SECTORS,
+    L2_WRITE_SECTORS,
+    SERVED_COALESCED,
+    SERVED_DRAM,
+    SERVED_FAR,
+    SERVED_NEAR,
+)
+from simulator.memory.calendar import reserve
+from simulator.memory.layout import (
+    COUNTER,
+    DRAM,
+    DRAM_LATENCY,
+    DRAM_MIXED_WRITE_SECTOR,
+    DRAM_READ_SECTOR,
+    DRAM_WRITE_SECTOR,
+    FAR,
+    L2_LINES,
+    L2_SETS,
+    L2_TAGS,
+    L2_WAYS,
+    L2_WRITE,
+    L2_WRITE_SECTOR,
+    L_DIRTY,
+    L_READY,
+    L_USED,
+    L_VALID,
+    LAST_DRAM_READ,
+    LINE_SIZE,
+    MERGE_LINE,
+    MERGE_SIZE,
+    MERGE_SLOTS,
+    MERGE_UNTIL,
+    MERGES,
+    N_PARTITIONS,
+    NEAR,
+    SAMPLE_SHIFT,
+    TURNAROUND_WINDOW,
+)
+
+
+@njit(cache=True)
+def scatter(line):
+    """Spread a line number over 62 bits (multiplicative hash), for sets, partitions and sampling."""
+    h = line * 0x1E3779B97F4A7C15
+    return (h ^ (h >> 29)) & 0x3FFFFFFFFFFFFFFF
+
+
+@njit(cache=True)
+def sectors_in(mask):
+    """Number of 32-byte sectors in a four-bit mask."""
+    return (mask & 1) + (mask >> 1 & 1) + (mask >> 2 & 1) + (mask >> 3 & 1)
+
+
+@njit(cache=True)
+def home_of(x, h):
+    """Home partition of a line by its hash."""
+    return (h >> 40) % x[N_PARTITIONS]
+
+
+@njit(cache=True)
+def find(x, partition, h, line):
+    """Place of ``line`` in a partition (index into tags and lines), or -1."""
+    first = (partition * x[L2_SETS] + h % x[L2_SETS]) * x[L2_WAYS]
+    tags = x[L2_TAGS]
+    for place in range(first, first + x[L2_WAYS]):
+        if x[tags + place] == line:
+            return place
+    return -1
+
+
+@njit(cache=True)
+def record_at(x, place):
+    """Offset of the record of a place."""
+    return x[L2_LINES] + place * LINE_SIZE
+
+
+@njit(cache=True)
+def write_back(x, at, sectors):
+    """Send evicted dirty sectors to DRAM; a write close to reads also pays the bus turnaround."""
+    mixed = at - x[LAST_DRAM_READ] < x[TURNAROUND_WINDOW]
+    x[COUNTER + DRAM_WRITE_BYTES] += sectors << 5
+    reserve(x, DRAM, at, sectors * x[DRAM_MIXED_WRITE_SECTOR if mixed else DRAM_WRITE_SECTOR])
+
+
+@njit(cache=True)
+def make_room(x, partition, h, line, at):
+    """Evict the least recently used line of a set for ``line``; returns its place."""
+    first = (partition * x[L2_SETS] + h % x[L2_SETS]) * x[L2_WAYS]
+    place = first
+    for other in range(first + 1, first + x[L2_WAYS]):
+        if x[record_at(x, other) + L_USED] < x[record_at(x, place) + L_USED]:
+            place = other
+    record = record_at(x, place)
+    if x[record + L_DIRTY] != 0:
+        write_back(x, at, sectors_in(x[record + L_DIRTY]) << x[SAMPLE_SHIFT])
+    x[x[L2_TAGS] + place] = line
+    x[record + L_VALID] = 0
+    x[record + L_DIRTY] = 0
+    return place
+
+
+@njit(cache=True)
+def install(x, partition, h, line, mask, ready, at):
+    """Put sectors of a line into a partition. Returns its record."""
+    place = find(x, partition, h, line)
+    if place < 0:
+        place = make_room(x, partition, h, line, at)
+    record = record_at(x, place)
+    x[record + L_VALID] |= mask
+    x[record + L_READY] = ready
+    x[record + L_USED] = at
+    return record
+
+
+@njit(cache=True)
+def fetch_from_dram(x, mask, at):
+    """Read sectors from DRAM; returns when they are at the SM, had it asked its near partition."""
+    n = sectors_in(mask) << x[SAMPLE_SHIFT]
+    x[COUNTER + DRAM_READ_BYTES] += n << 5
+    x[LAST_DRAM_READ] = max(x[LAST_DRAM_READ], at)
+    return reserve(x, DRAM, at, n * x[DRAM_READ_SECTOR]) + x[DRAM_LATENCY] + x[NEAR]
+
+
+@njit(cache=True)
+def read_line(x, line, mask, partition, domain, at):
+    """Read sectors of one line for an SM. Returns (where it was served, when the data is at the SM)."""
+    h = scatter(line)
+    merge = x[MERGES] + (domain * x[MERGE_SLOTS] + ((h >> 20) & (x[MERGE_SLOTS] - 1))) * MERGE_SIZE
+    if x[merge + MERGE_LINE] == line and x[merge + MERGE_UNTIL] > at:
+        return SERVED_COALESCED, x[merge + MERGE_UNTIL]
+    n = sectors_in(mask) << x[SAMPLE_SHIFT]
+    x[COUNTER + L2_READ_SECTORS] += n
+    place = find(x, partition, h, line)
+    record = record_at(x, place)
+    if place >= 0 and (x[record + L_VALID] & mask) == mask:
+        x[COUNTER + L2_NEAR_HIT_SECTORS] += n
+        x[record + L_USED] = at
+        served = SERVED_NEAR
+        back = max(at + x[NEAR], x[record + L_READY])
+    else:
+        served, back = read_beyond_near(x, line, h, mask, n, partition, at)
+        install(x, partition, h, line, mask, back, at)
+    x[merge + MERGE_LINE] = line
+    x[merge + MERGE_UNTIL] = back
+    return served, back
+
+
+@njit(cache=True)
+def read_beyond_near(x, line, h, mask, n, partition, at):
+    """A near miss: ask the home partition, then DRAM. Returns (where it was served, when it is at the SM)."""
+    x[COUNTER + L2_MISS_SECTORS] += n
+    home = home_of(x, h)
+    if home == partition:
+        return SERVED_DRAM, fetch_from_dram(x, mask, at)
+    place = find(x, home, h, line)
+    record = record_at(x, place)
+    if place >= 0 and (x[record + L_VALID] & mask) == mask:
+        x[COUNTER + L2_FAR_HIT_SECTORS] += n
+        x[record + L_USED] = at
+        return SERVED_FAR, max(at + x[NEAR] + x[FAR], x[record + L_READY])
+    x[COUNTER + L2_MISS_SECTORS] += n
+    back = fetch_from_dram(x, mask, at)
+    install(x, home, h, line, mask, back, at)
+    return SERVED_DRAM, back
+
+
+@njit(cache=True)
+def write_line(x, line, mask, at):
+    """Write sectors of one line at their home; returns when the L2 has taken them."""
+    h = scatter(line)
+    n = sectors_in(mask) << x[SAMPLE_SHIFT]
+    x[COUNTER + L2_WRITE_SECTORS] += n
+    home = home_of(x, h)
+    for partition in range(x[N_PARTITIONS]):
+        if partition != home:
+            place = find(x, partition, h, line)
+            if place >= 0:
+                x[record_at(x, place) + L_VALID] = 0
+    record = install(x, home, h, line, mask, at, at)
+    x[record + L_DIRTY] |= mask
+    return reserve(x, L2_WRITE, at, n * x[L2_WRITE_SECTOR])

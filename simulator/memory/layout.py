@@ -1,0 +1,117 @@
+"""Where the memory system lives in the machine's heap.
+
+All mutable state of a simulated machine is one int64 array, the *heap*; a component (a cache, a server, an
+SM, a warp) is the offset of its record in it, and a record's fields are named offsets.  Compiled functions
+then take one array instead of dozens, and a copy of the heap is a checkpoint.
+
+The heap starts with a header: parameters (times in ticks) and the offsets of the tables below.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from simulator.isa.effects import N_COUNTERS
+
+MEMORY_PARAMETERS = (
+    "window",
+    "near",
+    "far",
+    "dram",
+    "l2_sector",
+    "l2_write_sector",
+    "dram_read_sector",
+    "dram_write_sector",
+    "dram_mixed_write_sector",
+    "turnaround_window",
+    "atomic_sector",
+    "atomic_same_address",
+    "sample_shift",
+    "n_partitions",
+)
+(
+    WINDOW,
+    NEAR,
+    FAR,
+    DRAM_LATENCY,
+    L2_SECTOR,
+    L2_WRITE_SECTOR,
+    DRAM_READ_SECTOR,
+    DRAM_WRITE_SECTOR,
+    DRAM_MIXED_WRITE_SECTOR,
+    TURNAROUND_WINDOW,
+    ATOMIC_SECTOR,
+    ATOMIC_SAME_ADDRESS,
+    SAMPLE_SHIFT,
+    N_PARTITIONS,
+    # Tables: offsets and sizes.
+    L2_TAGS,
+    L2_SETS,
+    L2_WAYS,
+    L2_LINES,
+    MERGES,
+    MERGE_SLOTS,
+    CALENDARS,
+    CALENDAR_WINDOWS,
+    ADDRESSES,
+    ADDRESS_SLOTS,
+    LAST_DRAM_READ,
+    COUNTER,
+) = range(26)
+N_MEMORY_HEADER = COUNTER + N_COUNTERS
+
+# Record of an L2 line (beside its tag): last use, when its data is there, masks of valid and dirty sectors.
+L_USED, L_READY, L_VALID, L_DIRTY, LINE_SIZE = range(5)
+
+# Record of a read in flight in a request coalescer.
+MERGE_LINE, MERGE_UNTIL, MERGE_SIZE = range(3)
+
+# Servers, each with a calendar: a run of exhausted windows (first, one past last), then (window, used) pairs.
+L2_READ, L2_WRITE, DRAM, ATOMIC, N_SERVERS = range(5)
+EXHAUSTED_FIRST, EXHAUSTED_LAST, CALENDAR_START = range(3)
+
+EMPTY = -1
+
+
+class Arena:
+    """Hands out consecutive pieces of the heap while it is laid out."""
+
+    def __init__(self, start: int) -> None:
+        self.size = start
+
+    def take(self, n: int) -> int:
+        """Offset of ``n`` fresh words."""
+        offset = self.size
+        self.size += n
+        return offset
+
+
+def lay_out_memory(
+    arena: Arena, n_partitions: int, n_sets: int, n_ways: int, n_domains: int, merge_slots: int, n_windows: int
+) -> dict[int, int]:
+    """Reserve the memory system's tables. Returns header entries. ``merge_slots``, ``n_windows``: powers of two."""
+    lines = n_partitions * n_sets * n_ways
+    return {
+        L2_TAGS: arena.take(lines),
+        L2_SETS: n_sets,
+        L2_WAYS: n_ways,
+        L2_LINES: arena.take(lines * LINE_SIZE),
+        MERGES: arena.take(n_domains * merge_slots * MERGE_SIZE),
+        MERGE_SLOTS: merge_slots,
+        CALENDARS: arena.take(N_SERVERS * (CALENDAR_START + 2 * n_windows)),
+        CALENDAR_WINDOWS: n_windows,
+        ADDRESSES: arena.take(merge_slots),
+        ADDRESS_SLOTS: merge_slots,
+        LAST_DRAM_READ: -(1 << 60),
+    }
+
+
+def empty_memory(heap: np.ndarray, header: dict[int, int]) -> None:
+    """Nothing cached, nothing in flight, idle servers."""
+    heap[list(header)] = list(header.values())
+    heap[header[L2_TAGS] : header[L2_LINES]] = EMPTY
+    heap[header[MERGES] : header[CALENDARS] : MERGE_SIZE] = EMPTY
+    size = CALENDAR_START + 2 * header[CALENDAR_WINDOWS]
+    for server in range(N_SERVERS):
+        start = header[CALENDARS] + server * size + CALENDAR_START
+        heap[start : start + 2 * header[CALENDAR_WINDOWS] : 2] = EMPTY

@@ -1,0 +1,134 @@
+"""What an issued instruction does: one branch per effect, each calling the room that owns the resource."""
+
+from __future__ import annotations
+
+from numba import njit
+
+from simulator.isa.effects import (
+    BULK_COMMIT,
+    BULK_LOAD,
+    BULK_STORE,
+    COPY_ARRIVE,
+    COPY_COMMIT,
+    FENCE,
+    GLOBAL_ATOMIC,
+    GLOBAL_COPY,
+    GLOBAL_LOAD,
+    LOCAL_LOAD,
+    LOCAL_STORE,
+    MBARRIER,
+    SHARED_ACCESS,
+    SHARED_WAVEFRONTS,
+    STALL_FENCE,
+    TENSOR_ASYNC,
+)
+from simulator.memory.layout import COUNTER
+from simulator.sm.async_copy import load_box, store_box
+from simulator.sm.barrier import act_on_mbarrier, arrive, mbarrier_of
+from simulator.sm.global_memory import lines_of, origin_of, read_global, update_global, write_global
+from simulator.sm.inputs import E_COUNT, E_WAVEFRONTS, I_EFFECT, I_KIND, I_LATENCY, I_WRITE
+from simulator.sm.layout import (
+    BULK_RELEASE,
+    BULK_STORE_LATENCY,
+    C_MEMBERS,
+    COPY_RING,
+    L1_TAG,
+    MBARRIER_PORT,
+    OPERAND_RELEASE,
+    P_N_MEMBERS,
+    P_SHARED,
+    P_STORE,
+    P_WRITE_ACCEPTED,
+    SCOREBOARD_RELEASE,
+    STORE_BACKLOG,
+    W_COPY_DONE,
+    W_COPY_GROUPS,
+    W_COPY_LAST,
+    W_CTA,
+    W_STORE_LAST,
+    WAVEFRONT,
+)
+from simulator.sm.local_memory import read_local, write_local
+from simulator.sm.pipes import access_global, access_shared
+from simulator.sm.scoreboard import hold
+from simulator.sm.tensor_core import issue_mma
+
+
+@njit(cache=True)
+def act(x, k, sm, smsp, w, row, event, at):
+    """Returns (result usable, operands read): the stamps of the write and of the read scoreboard."""
+    effect = k[row + I_EFFECT]
+    latency = k[row + I_LATENCY]
+    done = at + latency
+    release = at + x[SCOREBOARD_RELEASE]
+    if effect == SHARED_ACCESS:
+        n = max(1, k[event + E_WAVEFRONTS]) if event >= 0 else 1
+        x[COUNTER + SHARED_WAVEFRONTS] += n * x[sm + P_N_MEMBERS]
+        last = access_shared(x, smsp, sm, at, n)
+        return last + latency, last + x[OPERAND_RELEASE]
+    if effect == TENSOR_ASYNC:
+        issue_mma(x, k, w, row, at)
+    elif effect == MBARRIER:
+        reached = max(x[sm + P_SHARED], at)
+        x[sm + P_SHARED] = reached + x[MBARRIER_PORT]
+        done = act_on_mbarrier(x, k, w, event, k[row + I_KIND], k[row + I_WRITE], reached + latency)
+    elif effect < TENSOR_ASYNC:
+        return act_on_memory(x, k, sm, smsp, w, row, event, at)
+    elif effect == BULK_LOAD:
+        done = load_box(x, k, x[w + W_CTA], event, at)
+        arrive(x, k, x[w + W_CTA], mbarrier_of(x, k, x[w + W_CTA], event), 0, -k[event + E_COUNT], done)
+        release = at + x[BULK_RELEASE]
+    elif effect == BULK_STORE:
+        done = store_box(x, k, x[w + W_CTA], event, at)
+        x[w + W_STORE_LAST] = max(x[w + W_STORE_LAST], done + x[BULK_STORE_LATENCY])
+        release = at + x[BULK_RELEASE]
+    elif effect == COPY_COMMIT or effect == BULK_COMMIT:
+        group = x[w + W_COPY_GROUPS]
+        pending = x[w + W_STORE_LAST] if effect == BULK_COMMIT else x[w + W_COPY_LAST]
+        x[w + W_COPY_DONE + (group & (COPY_RING - 1))] = pending
+        x[w + W_COPY_GROUPS] = group + 1
+    elif effect == COPY_ARRIVE:
+        m = mbarrier_of(x, k, x[w + W_CTA], event)
+        arrive(x, k, x[w + W_CTA], m, k[event + E_COUNT], 0, max(x[w + W_COPY_LAST], at))
+    elif effect == FENCE:
+        hold(x, w, done, STALL_FENCE)
+    return done, release
+
+
+@njit(cache=True)
+def act_on_memory(x, k, sm, smsp, w, row, event, at):
+    """Loads, stores, copies, atomics: through the L1 path, then to the memory system."""
+    effect = k[row + I_EFFECT]
+    c = x[w + W_CTA]
+    if effect == LOCAL_LOAD or effect == LOCAL_STORE:
+        passed = access_global(x, smsp, sm, at, k[event + E_COUNT] * x[WAVEFRONT])
+        if effect == LOCAL_LOAD:
+            done = read_local(x, k, w, event, passed)
+        else:
+            done = write_local(x, k, w, event, passed)
+            press_back(x, sm, passed)
+        return done, passed + x[OPERAND_RELEASE]
+    first, last = lines_of(k, event, origin_of(k, event, x[c + C_MEMBERS]))
+    occupancy = max((last - first) * x[L1_TAG], k[event + E_WAVEFRONTS] * x[WAVEFRONT])
+    passed = access_global(x, smsp, sm, at, occupancy)
+    release = passed + x[OPERAND_RELEASE]
+    if effect == GLOBAL_LOAD:
+        return read_global(x, k, c, event, passed, k[row + I_KIND] > 0), release
+    if effect == GLOBAL_COPY:
+        done = read_global(x, k, c, event, passed, k[row + I_KIND] > 0)
+        x[w + W_COPY_LAST] = max(x[w + W_COPY_LAST], done)
+        return done, release
+    if effect == GLOBAL_ATOMIC:
+        done = update_global(x, k, c, event, passed)
+    else:
+        done = write_global(x, k, c, event, passed)
+    press_back(x, sm, passed)
+    return done, release
+
+
+@njit(cache=True)
+def press_back(x, sm, at):
+    """A store backlog beyond STORE_BACKLOG holds up the L1 path until it has drained to that."""
+    backlog_ends = max(x[sm + P_STORE], x[sm + P_WRITE_ACCEPTED])
+    if backlog_ends - at > x[STORE_BACKLOG]:
+        x[sm + P_SHARED] = max(x[sm + P_SHARED], backlog_ends - x[STORE_BACKLOG])

@@ -1,0 +1,170 @@
+"""Bulk copies through tensor maps: box rows, one after another, requested for every member SM."""
+
+from __future__ import annotations
+
+from numba import njit
+
+from simulator.isa.effects import BULK_FILL_BYTES, FILL_BYTES, SERVED_COALESCED
+from simulator.memory.l2 import read_line, sectors_in, write_line
+from simulator.memory.layout import COUNTER, SAMPLE_SHIFT
+from simulator.sm.global_memory import LINE_SHIFT, SECTOR_SHIFT, share_l2
+from simulator.sm.inputs import (
+    E_COORDINATE,
+    E_COUNT,
+    E_TENSOR,
+    K_TENSORS,
+    LINE_BYTES,
+    T_ADDRESS,
+    T_BOX,
+    T_DIMENSIONS,
+    T_ELEMENT,
+    T_ROW,
+    T_SHAPE,
+    T_STRIDE,
+    TENSOR_SIZE,
+    base_of,
+)
+from simulator.sm.layout import (
+    BULK_EXTRA,
+    BULK_ISSUE,
+    BULK_STORE_BYTE,
+    C_MEMBERS,
+    C_SM,
+    P_BULK,
+    P_BULK_STORE,
+    P_LAST_DELAY,
+    P_MEMBERS,
+    P_N_MEMBERS,
+    P_ROTATION,
+    P_STORE,
+    P_WRITE_ACCEPTED,
+)
+
+
+@njit(cache=True)
+def tensor_of(k, event):
+    """Record of the tensor map that an event names."""
+    return k[K_TENSORS] + k[event + E_TENSOR] * TENSOR_SIZE
+
+
+@njit(cache=True)
+def coordinate(k, event, d, cta):
+    """Tensor coordinate ``d`` of an event for one CTA."""
+    return k[event + E_COORDINATE + d] + base_of(k, event, d, cta)
+
+
+@njit(cache=True)
+def rows_in_box(k, tensor):
+    """Rows of a box: all dimensions but the innermost."""
+    rows = 1
+    for d in range(1, k[tensor + T_DIMENSIONS]):
+        rows *= k[tensor + T_BOX + d]
+    return rows
+
+
+@njit(cache=True)
+def row_extent(k, event, tensor, row, cta):
+    """Global byte range of a box row for one CTA: (first, one past last); empty when outside the tensor."""
+    start = coordinate(k, event, 0, cta)
+    stop = min(start + k[tensor + T_BOX], k[tensor + T_SHAPE])
+    start = max(start, 0)
+    address = k[tensor + T_ADDRESS]
+    rest = row
+    for d in range(1, k[tensor + T_DIMENSIONS]):
+        place = coordinate(k, event, d, cta) + rest % k[tensor + T_BOX + d]
+        rest //= k[tensor + T_BOX + d]
+        if place < 0 or place >= k[tensor + T_SHAPE + d]:
+            return 0, 0
+        address += place * k[tensor + T_STRIDE + d]
+    return address + start * k[tensor + T_ELEMENT], address + max(start, stop) * k[tensor + T_ELEMENT]
+
+
+@njit(cache=True)
+def first_followed_row(x, k, event, cta):
+    """Box rows whose coordinate is a multiple of the sampling step are followed: the first of them."""
+    return -coordinate(k, event, 1, cta) & ((1 << x[SAMPLE_SHIFT]) - 1)
+
+
+@njit(cache=True)
+def sector_mask(first, last, line):
+    """Sectors of ``line`` in the byte range [first, last)."""
+    low = max(first - (line << LINE_SHIFT), 0) >> SECTOR_SHIFT
+    high = (min(last - (line << LINE_SHIFT), LINE_BYTES) + (1 << SECTOR_SHIFT) - 1) >> SECTOR_SHIFT
+    return (1 << high) - (1 << low)
+
+
+@njit(cache=True)
+def load_box(x, k, c, event, at):
+    """Load a box into shared memory; returns when its last byte is there.
+
+    Rows are requested at the engine's row rate; the box completes with its slowest line.
+    """
+    sm = x[c + C_SM]
+    tensor = tensor_of(k, event)
+    rows = rows_in_box(k, tensor)
+    start = max(x[sm + P_BULK], at + x[BULK_ISSUE])
+    end = start + rows * k[tensor + T_ROW]
+    x[sm + P_BULK] = end
+    step = 1 << x[SAMPLE_SHIFT]
+    done = 0
+    for row in range(first_followed_row(x, k, event, x[c + C_MEMBERS]), rows, step):
+        done = max(done, request_row(x, k, c, sm, event, tensor, row, start + row * k[tensor + T_ROW]))
+    if done == 0:
+        done = end + x[sm + P_LAST_DELAY]
+    for m in range(x[sm + P_N_MEMBERS]):
+        if x[c + C_MEMBERS + m] >= 0:
+            x[COUNTER + FILL_BYTES] += k[event + E_COUNT]
+            x[COUNTER + BULK_FILL_BYTES] += k[event + E_COUNT]
+    return max(done, end) + x[BULK_EXTRA]
+
+
+@njit(cache=True)
+def request_row(x, k, c, sm, event, tensor, row, at):
+    """Read one box row for every member; returns when member 0 has it."""
+    n_members = x[sm + P_N_MEMBERS]
+    rotation = x[sm + P_ROTATION]
+    x[sm + P_ROTATION] = rotation + 1
+    n_reads = 0
+    done = at
+    for turn in range(n_members):
+        m = (turn + rotation) % n_members
+        cta = x[c + C_MEMBERS + m]
+        if cta < 0:
+            continue
+        first, last = row_extent(k, event, tensor, row, cta)
+        if first == last:
+            continue
+        member = sm + P_MEMBERS + 2 * m
+        for line in range(first >> LINE_SHIFT, ((last - 1) >> LINE_SHIFT) + 1):
+            mask = sector_mask(first, last, line)
+            served, back = read_line(x, line, mask, x[member], x[member + 1], at)
+            if served != SERVED_COALESCED:
+                n_reads += sectors_in(mask)
+            if m == 0:
+                done = max(done, back)
+                x[sm + P_LAST_DELAY] = back - at
+    return share_l2(x, n_reads << x[SAMPLE_SHIFT], at, done)
+
+
+@njit(cache=True)
+def store_box(x, k, c, event, at):
+    """Store a box from shared memory; returns when the SM has sent it and the L2 has taken it."""
+    sm = x[c + C_SM]
+    tensor = tensor_of(k, event)
+    start = max(x[sm + P_BULK_STORE], at + x[BULK_ISSUE])
+    sent = start + k[event + E_COUNT] * x[BULK_STORE_BYTE]
+    x[sm + P_BULK_STORE] = sent
+    x[sm + P_STORE] = max(x[sm + P_STORE], start)
+    accepted = sent
+    for m in range(x[sm + P_N_MEMBERS]):
+        cta = x[c + C_MEMBERS + m]
+        if cta < 0:
+            continue
+        for row in range(first_followed_row(x, k, event, cta), rows_in_box(k, tensor), 1 << x[SAMPLE_SHIFT]):
+            first, last = row_extent(k, event, tensor, row, cta)
+            if first == last:
+                continue
+            for line in range(first >> LINE_SHIFT, ((last - 1) >> LINE_SHIFT) + 1):
+                accepted = max(accepted, write_line(x, line, sector_mask(first, last, line), start))
+    x[sm + P_WRITE_ACCEPTED] = max(x[sm + P_WRITE_ACCEPTED], accepted)
+    return accepted

@@ -1,0 +1,152 @@
+"""CTAs onto SMs: placement in grid order, launch interval, reuse of a slot after its CTA has left."""
+
+from __future__ import annotations
+
+from numba import njit
+
+from simulator.sm.barrier import arrive_barrier
+from simulator.sm.inputs import CYCLE, K_CTA_CLASS, K_N_CTAS, K_STREAM_START
+from simulator.sm.layout import (
+    C_BARRIERS,
+    C_CLUSTER_ARRIVED,
+    C_FIRST_WARP,
+    C_INDEX,
+    C_LIVE,
+    C_MEMBERS,
+    C_SM,
+    CTA_INTERVAL,
+    CTA_SIZE,
+    CTA_TURNAROUND,
+    CTAS,
+    CTAS_FINISHED,
+    FINISHED,
+    G_STARTED,
+    GROUP_SIZE,
+    LAUNCH_LATENCY,
+    MBARRIER_SIZE,
+    N_BARRIERS,
+    N_MBARRIERS,
+    N_MEMBERS,
+    N_SCOREBOARDS,
+    N_SLOTS,
+    N_SMS,
+    N_WARPS,
+    NEVER,
+    NEXT_CTA,
+    P_LAUNCH,
+    P_N_MEMBERS,
+    S_DIRTY,
+    SPANS,
+    W_BLOCK,
+    W_COPY_GROUPS,
+    W_COPY_LAST,
+    W_CTA,
+    W_END,
+    W_GROUP,
+    W_HELD,
+    W_ISSUED,
+    W_LANE,
+    W_NEXT,
+    W_PENDING,
+    W_READY,
+    W_SCOREBOARD,
+    W_SMSP,
+    W_STALLED,
+    W_STORE_LAST,
+    W_TENSOR_GROUPS,
+    W_TENSOR_ISSUED,
+    WARP_FIELDS,
+)
+from simulator.sm.scoreboard import renew
+
+
+@njit(cache=True)
+def place_next(x, k, c):
+    """Give each member of a CTA slot's SM the next CTA of the grid; whether member 0 got one."""
+    for m in range(x[N_MEMBERS]):
+        x[c + C_MEMBERS + m] = -1
+    for m in range(x[x[c + C_SM] + P_N_MEMBERS]):
+        if x[NEXT_CTA] < k[K_N_CTAS]:
+            x[c + C_MEMBERS + m] = x[NEXT_CTA]
+            x[NEXT_CTA] += 1
+    return x[c + C_MEMBERS] >= 0
+
+
+@njit(cache=True)
+def start_cta(x, k, c, at):
+    """Start the CTA of member 0 in slot ``c``: fresh barriers, its warps' streams, one launch interval."""
+    sm = x[c + C_SM]
+    index = x[c + C_MEMBERS]
+    start = max(at, x[sm + P_LAUNCH])
+    x[sm + P_LAUNCH] = start + x[CTA_INTERVAL]
+    x[x[SPANS] + 2 * index] = start
+    x[c + C_INDEX] = index
+    x[c + C_LIVE] = x[N_WARPS]
+    x[c + C_CLUSTER_ARRIVED] = 0
+    x[c + C_BARRIERS : c + C_BARRIERS + N_BARRIERS] = 0
+    mbarriers = c + C_MEMBERS + x[N_MEMBERS]
+    x[mbarriers : mbarriers + x[N_MBARRIERS] * MBARRIER_SIZE] = 0
+    first = x[c + C_FIRST_WARP]
+    for lane in range(x[N_WARPS]):
+        w = first + lane * WARP_FIELDS
+        if lane % 4 == 0:
+            g = x[w + W_GROUP]
+            x[g + G_STARTED : g + GROUP_SIZE] = 0
+        start_warp(x, k, w, k[K_CTA_CLASS], index, start)
+
+
+@njit(cache=True)
+def start_warp(x, k, w, classes, index, start):
+    """Point a warp at its stream."""
+    stream = k[K_STREAM_START] + k[classes + index] * x[N_WARPS] + x[w + W_LANE]
+    x[w + W_NEXT] = k[stream]
+    x[w + W_END] = k[stream + 1]
+    x[w + W_ISSUED] = start - CYCLE
+    x[w + W_STALLED] = start
+    for field in (W_TENSOR_ISSUED, W_TENSOR_GROUPS, W_COPY_LAST, W_COPY_GROUPS, W_STORE_LAST, W_HELD):
+        x[w + field] = 0
+    x[w + W_PENDING] = -1
+    x[w + W_SCOREBOARD : w + W_SCOREBOARD + N_SCOREBOARDS] = 0
+    if x[w + W_NEXT] == x[w + W_END]:
+        x[w + W_BLOCK] = FINISHED
+        x[w + W_READY] = NEVER
+        x[x[w + W_CTA] + C_LIVE] -= 1
+        x[x[w + W_SMSP] + S_DIRTY] = 1
+    else:
+        renew(x, k, w)
+
+
+@njit(cache=True)
+def finish_warp(x, k, w, at):
+    """A warp has executed its last instruction; the last one of a CTA hands the slot to the next CTAs."""
+    c = x[w + W_CTA]
+    x[w + W_BLOCK] = FINISHED
+    x[w + W_READY] = NEVER
+    x[c + C_LIVE] -= 1
+    live = x[c + C_LIVE]
+    if live > 0:
+        if x[c + C_BARRIERS] >= live:
+            x[c + C_BARRIERS] -= 1
+            arrive_barrier(x, k, c, 0, live, at)
+        return
+    x[x[SPANS] + 2 * x[c + C_INDEX] + 1] = at
+    x[CTAS_FINISHED] += 1
+    if place_next(x, k, c):
+        start_cta(x, k, c, at + x[CTA_TURNAROUND])
+
+
+@njit(cache=True)
+def launch(x, k, first_wave):
+    """Fill the SMs in rounds, one CTA per SM and round. ``first_wave`` int64 [n_sms * n_slots, members], -1 none."""
+    for s in range(x[N_SMS]):
+        x[x[x[CTAS] + s * x[N_SLOTS] * x[CTA_SIZE] + C_SM] + P_LAUNCH] = x[LAUNCH_LATENCY]
+    for slot in range(x[N_SLOTS]):
+        for s in range(x[N_SMS]):
+            number = s * x[N_SLOTS] + slot
+            c = x[CTAS] + number * x[CTA_SIZE]
+            for m in range(x[N_MEMBERS]):
+                x[c + C_MEMBERS + m] = first_wave[number, m]
+                if first_wave[number, m] >= 0:
+                    x[NEXT_CTA] += 1
+            if x[c + C_MEMBERS] >= 0:
+                start_cta(x, k, c, x[LAUNCH_LATENCY])

@@ -1,0 +1,167 @@
+"""What the engine reads: the lowered program. Columns are named here, once.
+
+Times are ticks; ``CYCLE`` ticks are one SM cycle, the only unit of time in compiled code.
+``pack`` puts a program into one int64 array (``k`` in compiled functions), tables at offsets in its header.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+TICK_SHIFT = 16
+CYCLE = 1 << TICK_SHIFT
+"""Ticks per SM cycle: fine enough that the chip-wide L2 time of one sector (0.006 cycles) is an integer within 0.3 %."""
+
+# Columns of Program.static. KIND: sub-kind of the effect; ARGUMENT: its static operand; REGISTER_FILE: 0 none,
+# 1 reads registers, 2 reads three; REASON: stall reason of a wait on its scoreboard.
+(
+    I_EFFECT,
+    I_PIPE,
+    I_INTERVAL,
+    I_LATENCY,
+    I_STALL,
+    I_WRITE,
+    I_READ,
+    I_WAIT,
+    I_KIND,
+    I_ARGUMENT,
+    I_REGISTER_FILE,
+    I_REASON,
+    STATIC_SIZE,
+) = range(13)
+
+# Columns of Program.event_table. COORDINATE and BASE take five columns each, from the named one on.
+(
+    E_WAVEFRONTS,
+    E_PATTERN,
+    E_ADDRESS,
+    E_TENSOR,
+    E_MBARRIER,
+    E_COUNT,
+    E_PARITY,
+    E_COORDINATE,
+) = range(8)
+E_BASE = E_COORDINATE + 5
+EVENT_SIZE = E_BASE + 5
+
+# Columns of Program.tensor. SHAPE, STRIDE and BOX take five columns each.
+T_ADDRESS, T_ELEMENT, T_DIMENSIONS, T_ROW, T_SHAPE = range(5)
+T_STRIDE = T_SHAPE + 5
+T_BOX = T_STRIDE + 5
+TENSOR_SIZE = T_BOX + 5
+
+LINE_BYTES = 128
+"""Granularity of global addresses in the trace's pattern origins (kernel_trace.EventTable)."""
+
+# Header of a packed program: offsets of its tables.
+(
+    K_STATIC,
+    K_EVENTS,
+    K_VARIANTS,
+    K_LINES,
+    K_SLOTS,
+    K_N_SLOTS,
+    K_TENSORS,
+    K_CTA_CLASS,
+    K_CTA_BASE,
+    K_N_BASES,
+    K_N_CTAS,
+    K_STREAM_START,
+    K_STREAMS,
+    PROGRAM_HEADER,
+) = range(14)
+
+# A stream entry: static row, active lanes, event row + 1.
+ACTIVE_SHIFT = 24
+EVENT_SHIFT = 32
+
+
+class Program(NamedTuple):
+    """``static`` int64 [n_static, STATIC_SIZE]; streams of all classes and warps one after another:
+    ``instruction`` int32, ``active`` uint8, ``event`` int32 (-1 none), stream of (class c, warp j) from
+    ``stream_start[c * n_warps + j]``; ``event_table`` int64 [n_events, EVENT_SIZE].
+    Global patterns: lines of (pattern p, misalignment slot m) are rows ``variant_start[p * n_slots + m]`` on of
+    ``line_offset`` (lines from the origin) and ``line_mask`` (sectors); ``misalignment_slot`` int64 [LINE_BYTES + 1],
+    its last entry is n_slots.  ``tensor`` int64 [n, TENSOR_SIZE]; ``cta_class`` int32 [n_ctas],
+    ``cta_base`` int64 [n_ctas, columns]."""
+
+    static: np.ndarray
+    instruction: np.ndarray
+    active: np.ndarray
+    event: np.ndarray
+    stream_start: np.ndarray
+    event_table: np.ndarray
+    variant_start: np.ndarray
+    line_offset: np.ndarray
+    line_mask: np.ndarray
+    misalignment_slot: np.ndarray
+    tensor: np.ndarray
+    cta_class: np.ndarray
+    cta_base: np.ndarray
+
+    @property
+    def n_warps(self) -> int:
+        """Warps of a CTA."""
+        return (len(self.stream_start) - 1) // (int(self.cta_class.max(initial=0)) + 1)
+
+
+def pack(program: Program) -> np.ndarray:
+    """The program as one int64 array: header, then tables."""
+    stream = (
+        program.instruction.astype(np.int64)
+        | program.active.astype(np.int64) << ACTIVE_SHIFT
+        | (program.event.astype(np.int64) + 1) << EVENT_SHIFT
+    )
+    lines = program.line_offset.astype(np.int64) << 8 | program.line_mask.astype(np.int64)
+    tables = {
+        K_STATIC: program.static,
+        K_EVENTS: program.event_table,
+        K_VARIANTS: program.variant_start,
+        K_LINES: lines,
+        K_SLOTS: program.misalignment_slot,
+        K_TENSORS: program.tensor,
+        K_CTA_CLASS: program.cta_class,
+        K_CTA_BASE: program.cta_base,
+        K_STREAM_START: program.stream_start,
+        K_STREAMS: stream,
+    }
+    header = np.zeros(PROGRAM_HEADER, np.int64)
+    pieces = [header]
+    size = PROGRAM_HEADER
+    for entry, table in tables.items():
+        header[entry] = size
+        pieces.append(np.ascontiguousarray(table, np.int64).ravel())
+        size += len(pieces[-1])
+    header[K_N_SLOTS] = program.misalignment_slot[LINE_BYTES]
+    header[K_N_BASES] = program.cta_base.shape[1]
+    header[K_N_CTAS] = len(program.cta_class)
+    return np.concatenate(pieces)
+
+
+@njit(cache=True)
+def static_row(k, i):
+    """Offset of the static row of stream entry ``i``."""
+    return k[K_STATIC] + (k[k[K_STREAMS] + i] & ((1 << ACTIVE_SHIFT) - 1)) * STATIC_SIZE
+
+
+@njit(cache=True)
+def active_lanes(k, i):
+    """Lanes of stream entry ``i`` whose guard holds."""
+    return k[k[K_STREAMS] + i] >> ACTIVE_SHIFT & 255
+
+
+@njit(cache=True)
+def event_row(k, i):
+    """Offset of the event row of stream entry ``i``, -1 if it has none."""
+    number = (k[k[K_STREAMS] + i] >> EVENT_SHIFT) - 1
+    return k[K_EVENTS] + number * EVENT_SIZE if number >= 0 else -1
+
+
+@njit(cache=True)
+def base_of(k, event, d, cta):
+    """Per-CTA difference of the address (d = 0) or of coordinate d of an event."""
+    column = k[event + E_BASE + d]
+    return k[k[K_CTA_BASE] + cta * k[K_N_BASES] + column] if column >= 0 else 0

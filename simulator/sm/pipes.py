@@ -1,0 +1,78 @@
+"""Execution pipes and the queues in front of shared and global memory."""
+
+from __future__ import annotations
+
+from numba import njit
+
+from simulator.isa.effects import PIPE_GLOBAL, PIPE_SHARED
+from simulator.sm.inputs import CYCLE, I_INTERVAL, I_PIPE, I_REGISTER_FILE
+from simulator.sm.layout import (
+    CONTENTION,
+    FMA_DELAY,
+    GLOBAL_QUEUE,
+    P_SHARED,
+    P_TENSOR,
+    P_TENSOR_SINCE,
+    RING,
+    S_GLOBAL_HEAD,
+    S_GLOBAL_QUEUE,
+    S_NOW,
+    S_PIPES,
+    S_SHARED_HEAD,
+    S_SHARED_QUEUE,
+    SHARED_QUEUE,
+    SUBPARTITION_INTERVAL,
+    SUBPARTITION_WAVEFRONT,
+    WAVEFRONT,
+)
+
+
+@njit(cache=True)
+def execute(x, k, row, smsp, sm, at):
+    """A fixed-latency instruction: its pipe is busy for the interval.
+
+    Beside a running asynchronous MMA the register file is shared: dispatch takes longer, and a three-operand
+    FMA delays the MMA (beside_wgmma in the measured microbenchmarks).
+    """
+    x[smsp + S_PIPES + k[row + I_PIPE]] = at + k[row + I_INTERVAL]
+    reads = k[row + I_REGISTER_FILE]
+    if reads > 0 and x[sm + P_TENSOR_SINCE] <= at < x[sm + P_TENSOR]:
+        x[smsp + S_NOW] += x[CONTENTION]
+        if reads > 1:
+            x[sm + P_TENSOR] += x[FMA_DELAY]
+
+
+@njit(cache=True)
+def enter_queue(x, smsp, queue, head_field, pipe, depth, at, leaves):
+    """Note when an access leaves its sub-partition's queue; the pipe is free when the queue has room."""
+    head = x[smsp + head_field]
+    x[smsp + queue + (head & (RING - 1))] = leaves
+    x[smsp + head_field] = head + 1
+    free = at + CYCLE
+    if head + 1 >= depth:
+        free = max(free, x[smsp + queue + ((head + 1 - depth) & (RING - 1))])
+    x[smsp + S_PIPES + pipe] = free
+
+
+@njit(cache=True)
+def access_shared(x, smsp, sm, at, wavefronts):
+    """Pass ``wavefronts`` through the sub-partition's interface and the SM's shared-memory port.
+
+    Returns when the last wavefront starts.  A lone sub-partition gets a wavefront every second cycle,
+    several together one a cycle (smem_throughput in the measured microbenchmarks).
+    """
+    previous = x[smsp + S_SHARED_QUEUE + ((x[smsp + S_SHARED_HEAD] - 1) & (RING - 1))]
+    start = max(at, previous, x[sm + P_SHARED])
+    x[sm + P_SHARED] = start + wavefronts * x[WAVEFRONT]
+    interface = max(x[SUBPARTITION_INTERVAL], wavefronts * x[SUBPARTITION_WAVEFRONT])
+    enter_queue(x, smsp, S_SHARED_QUEUE, S_SHARED_HEAD, PIPE_SHARED, x[SHARED_QUEUE], at, start + interface)
+    return start + (wavefronts - 1) * x[WAVEFRONT]
+
+
+@njit(cache=True)
+def access_global(x, smsp, sm, at, occupancy):
+    """Take the L1's data path for ``occupancy`` ticks; returns when the access has passed it."""
+    start = max(at + CYCLE, x[sm + P_SHARED])
+    x[sm + P_SHARED] = start + occupancy
+    enter_queue(x, smsp, S_GLOBAL_QUEUE, S_GLOBAL_HEAD, PIPE_GLOBAL, x[GLOBAL_QUEUE], at, start)
+    return start + occupancy

@@ -1,0 +1,79 @@
+"""Asynchronous MMA of a warpgroup: starts when all its warps have issued, one at a time per SM."""
+
+from __future__ import annotations
+
+from numba import njit
+
+from simulator.isa.effects import PIPE_TENSOR_ASYNC, TENSOR_BUSY_TICKS
+from simulator.memory.layout import COUNTER
+from simulator.sm.inputs import I_ARGUMENT, I_INTERVAL, I_LATENCY
+from simulator.sm.layout import (
+    G_ARRIVED,
+    G_COMPLETED,
+    G_DONE_AT,
+    G_START_AT,
+    G_STARTED,
+    GROUP_WARPS,
+    N_WARPS,
+    ON_TENSOR_GROUP,
+    ON_TENSOR_QUEUE,
+    P_N_MEMBERS,
+    P_TENSOR,
+    P_TENSOR_SINCE,
+    RING,
+    S_PIPES,
+    TENSOR_ISSUE,
+    W_BLOCK,
+    W_GROUP,
+    W_LANE,
+    W_SM,
+    W_SMSP,
+    W_TARGET,
+    W_TENSOR_GROUPS,
+    W_TENSOR_ISSUED,
+    WARP_FIELDS,
+)
+from simulator.sm.scoreboard import renew
+
+
+@njit(cache=True)
+def issue_mma(x, k, w, row, at):
+    """One warp issues an asynchronous MMA; the last of its warpgroup starts it."""
+    x[x[w + W_SMSP] + S_PIPES + PIPE_TENSOR_ASYNC] = at + x[TENSOR_ISSUE]
+    g = x[w + W_GROUP]
+    number = x[w + W_TENSOR_ISSUED]
+    x[w + W_TENSOR_ISSUED] = number + 1
+    commits = k[row + I_ARGUMENT]
+    if commits:
+        x[w + W_TENSOR_GROUPS] += 1
+    slot = number & (RING - 1)
+    x[g + G_ARRIVED + slot] += 1
+    in_group = x[w + W_LANE] % GROUP_WARPS
+    n_warps = min(GROUP_WARPS, x[N_WARPS] - x[w + W_LANE] + in_group)
+    if x[g + G_ARRIVED + slot] < n_warps:
+        return
+    x[g + G_ARRIVED + slot] = 0
+    done = start_mma(x, x[w + W_SM], at, k[row + I_INTERVAL])
+    x[g + G_START_AT + slot] = done - k[row + I_INTERVAL]
+    x[g + G_STARTED] = number + 1
+    if commits:
+        x[g + G_DONE_AT + (x[g + G_COMPLETED] & (RING - 1))] = done + k[row + I_LATENCY]
+        x[g + G_COMPLETED] += 1
+    first = w - in_group * WARP_FIELDS
+    for other in range(first, first + n_warps * WARP_FIELDS, WARP_FIELDS):
+        what = x[other + W_BLOCK]
+        if what == ON_TENSOR_GROUP and x[other + W_TARGET] <= x[g + G_COMPLETED]:
+            renew(x, k, other)
+        elif what == ON_TENSOR_QUEUE and x[other + W_TARGET] <= x[g + G_STARTED]:
+            renew(x, k, other)
+
+
+@njit(cache=True)
+def start_mma(x, sm, at, interval):
+    """Occupy the SM's tensor cores; returns when the interval ends."""
+    start = max(x[sm + P_TENSOR], at)
+    if start > x[sm + P_TENSOR]:
+        x[sm + P_TENSOR_SINCE] = start
+    x[sm + P_TENSOR] = start + interval
+    x[COUNTER + TENSOR_BUSY_TICKS] += interval * x[sm + P_N_MEMBERS]
+    return start + interval
