@@ -73,6 +73,8 @@ def act(x, k, sm, smsp, w, row, event, at):
         x[sm + P_SHARED] = reached + x[MBARRIER_PORT]
         done = act_on_mbarrier(x, k, w, event, k[row + I_KIND], k[row + I_WRITE], reached + latency)
     elif effect < TENSOR_ASYNC:
+        if event < 0:  # a copy whose source predicate is off: shared memory is zero-filled, nothing is requested
+            return done, release
         return act_on_memory(x, k, sm, smsp, w, row, event, at)
     elif effect == BULK_LOAD:
         done = load_box(x, k, x[w + W_CTA], event, at)
