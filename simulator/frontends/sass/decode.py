@@ -12,7 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from simulator.errors import UserError
+from simulator.errors import Unsupported, UserError
 from simulator.frontends.sass.arch import architecture
 from simulator.frontends.sass.disassemble import disassemble
 from simulator.frontends.sass.elf import Cubin, KernelSection, read_cubin
@@ -71,14 +71,16 @@ def _instructions(function: dict[str, Any], section: KernelSection, source: str)
         address = first + row_index * INSTRUCTION_BYTES
         low, high = struct.unpack_from("<QQ", section.code, address)
         try:
-            decoded.append(_instruction(row, address, low, high))
+            decoded.append(_instruction(row, address, low, high, section.symbols))
         except UnknownOperand as unknown:
             raise UserError(f"{source}: kernel '{section.name}', address {address:#x}: operand '{unknown}' of "
                             f"{row['opcode']} is not in the operand grammar") from None
+        except Unsupported as error:
+            raise Unsupported(f"{source}: kernel '{section.name}', address {address:#x}: {error}") from None
     return tuple(decoded)
 
 
-def _instruction(row: dict[str, Any], address: int, low: int, high: int) -> Instruction:
+def _instruction(row: dict[str, Any], address: int, low: int, high: int, symbols: dict[str, int]) -> Instruction:
     opcode: str = row["opcode"]
     base, *modifiers = opcode.split(".")
     predicate: str = row.get("predicate", "").strip()
@@ -88,7 +90,7 @@ def _instruction(row: dict[str, Any], address: int, low: int, high: int) -> Inst
         predicate = ""
     operands = [_operand(text, base) for text in texts]
     if base in LABEL_LAST and operands:
-        operands[-1] = _label(operands[-1], base, address, low, high)
+        operands[-1] = _label(operands[-1], base, symbols)
     guard = f"{predicate} " if predicate else ""
     return Instruction(
         address=address,
@@ -111,24 +113,16 @@ def _operand(text: str, base: str) -> Operand:
     return parse_operand(text, double=base in DOUBLE)
 
 
-def _label(operand: Operand, base: str, address: int, low: int, high: int) -> Operand:
-    """A branch target as a byte offset in the kernel: printed for BRA and BSSY, in the machine words for CALL;
-    the symbol that RET names is the kernel itself, so its label is the start of the code."""
+def _label(operand: Operand, base: str, symbols: dict[str, int]) -> Operand:
+    """A branch target as a byte offset in the kernel: printed for BRA and BSSY, a symbol of the kernel's section for
+    CALL; the symbol that RET names is the kernel itself, so its label is the start of the code."""
     if operand.kind is OperandKind.IMMEDIATE:
         return replace(operand, kind=OperandKind.LABEL)
     if operand.kind is not OperandKind.OTHER:
         return operand
-    target = 0 if base == "RET" else call_target(address, low, high)
-    return replace(operand, kind=OperandKind.LABEL, value=target)
-
-
-def call_target(address: int, low: int, high: int) -> int:
-    """Byte offset that a relative CALL or BRA at ``address`` reaches: a signed 58-bit distance, bits 9..2 of it in
-    bits 23..16 of the low word, bits 39..10 in bits 63..34, the rest in bits 17..0 of the high word."""
-    distance = (low >> 34) << 10 | (low >> 16 & 0xFF) << 2 | (high & 0x3FFFF) << 40
-    if distance >> 57 & 1:
-        distance -= 1 << 58
-    return address + INSTRUCTION_BYTES + distance
+    if operand.text not in symbols:
+        raise Unsupported(f"{base} leaves the kernel for '{operand.text}'; only functions inside the kernel are read")
+    return replace(operand, kind=OperandKind.LABEL, value=symbols[operand.text])
 
 
 def decode_control(high: int) -> Control:

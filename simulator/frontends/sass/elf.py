@@ -26,8 +26,7 @@ ABI_CUDA_13 = 8
 FLAG_ACCELERATED = 0x800
 COMPAT_ARCH_VARIANT = 0x09
 ARCH_VARIANTS = {0: "", 1: "a", 2: "f"}
-SYMBOL_BYTES = 24
-SYMBOL_OTHER_OFFSET = 5
+SYMBOL_FORM = "<IBBHQQ"
 SYMBOL_OTHER_ENTRY = 0x10
 SYMBOL_TYPE_FUNCTION = 2
 FORMAT_SIZED = 4
@@ -43,7 +42,8 @@ ATTRIBUTE_REGISTERS = 0x2F
 class KernelSection:
     """One kernel as the container describes it. ``code``: machine code; ``constants``: bank -> initial bytes;
     ``parameter_base`` byte offset of the parameters in constant bank 0; ``shared_section_bytes``: size of
-    .nv.shared.<kernel>, with the system's share where the architecture has one."""
+    .nv.shared.<kernel>, with the system's share where the architecture has one; ``symbols``: offsets of the functions
+    and labels inside the code."""
 
     name: str
     code: bytes
@@ -54,6 +54,7 @@ class KernelSection:
     local_bytes_per_thread: int
     required_block: tuple[int, int, int] | None
     constants: dict[int, bytes]
+    symbols: dict[str, int]
 
 
 @dataclass(frozen=True)
@@ -111,8 +112,17 @@ def parse_cubin(content: bytes, source: str) -> Cubin:
 
 @dataclass(frozen=True)
 class _Section:
+    index: int
     header: Container
     data: bytes
+
+
+@dataclass(frozen=True)
+class _Symbol:
+    name: str
+    is_entry: bool
+    section: int
+    value: int
 
 
 def _short(error: Exception) -> str:
@@ -122,14 +132,14 @@ def _short(error: Exception) -> str:
 def _sections(elf: ELFFile, content: bytes, source: str) -> dict[str, _Section]:
     """All sections by name; data is empty for sections without file contents."""
     result: dict[str, _Section] = {}
-    for section in elf.iter_sections():
+    for index, section in enumerate(elf.iter_sections()):
         header = section.header
         in_file = header.sh_type not in ("SHT_NOBITS", "SHT_NULL")
         if in_file and header.sh_offset + header.sh_size > len(content):
             raise UserError(f"{source} is truncated: section {section.name} ends at byte "
                             f"{header.sh_offset + header.sh_size} but the file has {len(content)} bytes")
         data = content[header.sh_offset : header.sh_offset + header.sh_size] if in_file else b""
-        result[section.name] = _Section(header, data)
+        result[section.name] = _Section(index, header, data)
     return result
 
 
@@ -161,25 +171,26 @@ def _attributes(data: bytes) -> list[tuple[int, int | bytes]]:
     return records
 
 
-def _symbols(sections: dict[str, _Section]) -> list[tuple[str, int, int]]:
-    """(name, type, other byte) of every symbol, in table order."""
+def _symbols(sections: dict[str, _Section]) -> list[_Symbol]:
+    """Every symbol, in table order. (pyelftools drops the bit of ``st_other`` that marks a kernel's entry.)"""
     table, names = sections[".symtab"].data, sections[".strtab"].data
     symbols = []
-    for at in range(0, len(table) - SYMBOL_BYTES + 1, SYMBOL_BYTES):
-        offset, kind, other = struct.unpack_from("<IBB", table, at)
-        symbols.append((names[offset : names.index(b"\0", offset)].decode(), kind & 0xF, other))
+    for offset, kind, other, section, value, _ in struct.iter_unpack(SYMBOL_FORM, table):
+        is_entry = kind & 0xF == SYMBOL_TYPE_FUNCTION and bool(other & SYMBOL_OTHER_ENTRY)
+        symbols.append(_Symbol(names[offset : names.index(b"\0", offset)].decode(), is_entry, section, value))
     return symbols
 
 
 def _kernels(sections: dict[str, _Section]) -> dict[str, KernelSection]:
     symbols = _symbols(sections)
-    entries = {name for name, kind, other in symbols if kind == SYMBOL_TYPE_FUNCTION and other & SYMBOL_OTHER_ENTRY}
-    by_symbol = _attributes_by_symbol(sections, [name for name, _, _ in symbols])
+    entries = {symbol.name for symbol in symbols if symbol.is_entry}
+    totals = _attributes_by_symbol(sections, [symbol.name for symbol in symbols])
     result = {}
-    for section in sections:
+    for section, entry in sections.items():
         name = section.removeprefix(".text.")
         if name != section and name in entries:
-            result[name] = _kernel(name, sections, by_symbol.get(name, {}))
+            inside = {symbol.name: symbol.value for symbol in symbols if symbol.section == entry.index}
+            result[name] = _kernel(name, sections, totals.get(name, {}), inside)
     return result
 
 
@@ -195,7 +206,9 @@ def _attributes_by_symbol(sections: dict[str, _Section], symbols: list[str]) -> 
     return result
 
 
-def _kernel(name: str, sections: dict[str, _Section], totals: dict[int, int]) -> KernelSection:
+def _kernel(
+    name: str, sections: dict[str, _Section], totals: dict[int, int], symbols: dict[str, int]
+) -> KernelSection:
     parameters: list[Parameter] = []
     base, block = 0, None
     local = sections.get(f".nv.info.{name}")
@@ -220,6 +233,7 @@ def _kernel(name: str, sections: dict[str, _Section], totals: dict[int, int]) ->
         local_bytes_per_thread=totals.get(ATTRIBUTE_FRAME_BYTES, 0),
         required_block=block,
         constants=_constants(name, sections),
+        symbols=symbols,
     )
 
 

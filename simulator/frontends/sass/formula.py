@@ -24,12 +24,13 @@ class FormulaError(ValueError):
 def hash32(x: Value) -> Value:
     """The 32-bit mixing hash of the measured inputs: x^=x>>16; x*=0x7feb352d; x^=x>>15; x*=0x846ca68b; x^=x>>16.
     Takes and returns integers, the argument modulo 2^32."""
-    h = np.asarray(x).astype(np.int64).astype(np.uint32)
-    h ^= h >> np.uint32(16)
-    h = h * np.uint32(0x7FEB352D)
-    h ^= h >> np.uint32(15)
-    h = h * np.uint32(0x846CA68B)
-    h ^= h >> np.uint32(16)
+    word = np.uint64(0xFFFFFFFF)
+    h = np.asarray(x).astype(np.int64).astype(np.uint64) & word
+    h ^= h >> np.uint64(16)
+    h = h * np.uint64(0x7FEB352D) & word
+    h ^= h >> np.uint64(15)
+    h = h * np.uint64(0x846CA68B) & word
+    h ^= h >> np.uint64(16)
     return h.astype(np.int64)
 
 
@@ -145,7 +146,8 @@ def _apply(function: Callable[..., Value], *nodes: Node) -> Node:
 
 def _power(base: Value, exponent: Value) -> Value:
     whole = base.dtype.kind == "i" and exponent.dtype.kind == "i" and bool(np.all(exponent >= 0))
-    return np.power(base, exponent) if whole else np.power(base.astype(np.float64), exponent)
+    power: Value = np.power(base if whole else base.astype(np.float64), exponent)
+    return power
 
 
 def _variable(variables: Mapping[str, Value], name: str) -> Value:

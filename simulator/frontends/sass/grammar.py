@@ -82,7 +82,7 @@ def _strip_signs(text: str) -> tuple[str, bool, bool, bool]:
     negate = text.startswith("-")
     invert = text.startswith(("~", "!"))
     body = text[1:] if negate or invert or text.startswith("+") else text
-    if body.startswith("|"):
+    if body.startswith("|") and body.count("|") == 2:
         inner, _, rest = body[1:].partition("|")
         return inner + rest, negate, invert, True
     return body, negate, invert, False
