@@ -35,6 +35,9 @@ def test_every_instruction_of_every_kernel_has_a_row(kernels: list[SassKernel]) 
         ("UTMALDG.2D.MULTICAST", "bulk_load"),
         ("REDG.E.ADD.F32.FTZ.RN.STRONG.GPU", "global"),
         ("VOTEU.ANY", "vote"),
+        ("R2UR.OR", "alu"),
+        ("ELECT", "alu"),
+        ("UMOV", "none"),
     ],
 )
 def test_pipes(mnemonic: str, pipe: str) -> None:
