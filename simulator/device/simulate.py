@@ -85,11 +85,18 @@ def first_wave(plan: Plan, members: list[list[int]], n_ctas: int) -> np.ndarray:
     return table
 
 
+def coalescer_of(n_chip_sms: int, coalescer_sms: tuple[int, ...]) -> np.ndarray:
+    """Request coalescer in front of each chip SM, int64 [n_chip_sms]; SMs are numbered in launch order."""
+    sizes = np.array(coalescer_sms)
+    bounds = np.cumsum(sizes) * n_chip_sms // sizes.sum()
+    return np.searchsorted(bounds, np.arange(n_chip_sms), side="right")
+
+
 def machine_shape(hw: HardwareConfig, timing: Timing, plan: Plan, program: Program) -> MachineShape:
     """Sizes of the machine that a plan needs."""
     n_partitions = hw.l2.n_partitions or 1
     lines = hw.l2.capacity_bytes // hw.l1.line_bytes // n_partitions >> plan.sample_shift
-    domain_of = np.arange(plan.n_chip_sms) % timing.l2.coalescer_domains
+    domain_of = coalescer_of(plan.n_chip_sms, timing.l2.coalescer_sms)
     return MachineShape(
         members=members_of(plan),
         partition_of=domain_of % n_partitions,
@@ -98,12 +105,13 @@ def machine_shape(hw: HardwareConfig, timing: Timing, plan: Plan, program: Progr
         n_warps=program.n_warps,
         n_mbarriers=n_mbarriers(program.event_table),
         n_ctas=len(program.cta_class),
+        n_bases=program.cta_base.shape[1],
         l1_sets=plan.l1_bytes // hw.l1.line_bytes // timing.l1.ways,
         l1_ways=timing.l1.ways,
         n_partitions=n_partitions,
         l2_sets=max(1, lines // timing.l2.ways),
         l2_ways=timing.l2.ways,
-        n_domains=timing.l2.coalescer_domains,
+        n_domains=len(timing.l2.coalescer_sms),
         merge_slots=timing.l2.coalescer_lines,
         n_windows=N_WINDOWS,
     )

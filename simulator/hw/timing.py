@@ -105,7 +105,8 @@ class BarrierTiming(Section):
 
 
 class L2Timing(Section):
-    """L2 seen from an SM. Latencies are from the SM's request to data back at the SM."""
+    """L2 seen from an SM. Latencies are from the SM's request to data back at the SM. ``coalescer_sms``: SMs behind
+    each request coalescer, in launch order (one coalescer per cluster of SMs merges reads in flight)."""
 
     near_latency_cycles: float = Field(gt=0)
     far_extra_cycles: float = Field(ge=0)
@@ -114,7 +115,7 @@ class L2Timing(Section):
     atomic_sectors_per_second: float = Field(gt=0)
     atomic_same_address_per_second: float = Field(gt=0)
     ways: int = Field(ge=1)
-    coalescer_domains: int = Field(ge=1)
+    coalescer_sms: tuple[int, ...]
     coalescer_lines: int = Field(ge=1)
 
 

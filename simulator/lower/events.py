@@ -7,7 +7,8 @@ import numpy as np
 from simulator.hw.config import HardwareConfig
 from simulator.hw.timing import Timing
 from simulator.lower.access_kinds import AccessKind
-from simulator.lower.global_access import global_lines
+from simulator.lower.access_answer import bank_rules
+from simulator.lower.global_access import global_lines, l1_data_wavefronts
 from simulator.lower.instructions import ticks
 from simulator.lower.shared_access import shared_wavefronts_batch
 from simulator.sm.inputs import (
@@ -37,7 +38,7 @@ _SHARED_KINDS = {
     "STS": AccessKind.STS,
     "LDSM": AccessKind.LDSM,
     "STSM": AccessKind.STSM,
-    "ATOMS": AccessKind.ATOMS,
+    "ATOMS": AccessKind.ATOMS_RMW,
     "LDGSTS": AccessKind.STS,
 }
 _MATRIX_KINDS = (AccessKind.LDSM, AccessKind.STSM)
@@ -72,7 +73,7 @@ def lower_events(trace: KernelTrace, hw: HardwareConfig) -> dict[str, np.ndarray
     table[:, E_COORDINATE : E_COORDINATE + 5] = events.coordinate
     table[:, E_BASE : E_BASE + 5] = events.base
     _number_mbarriers(table, events.mbarrier)
-    _lower_shared(table, trace, use, hw)
+    table[:, E_WAVEFRONTS] = _shared_costs(trace, use, hw)[0]
     lines = _lower_global(table, trace, use, hw)
     local = np.isin(use.base, ("LDL", "STL"))
     table[local, E_COUNT] = np.maximum(use.width[local] // 4, 1)
@@ -89,7 +90,14 @@ def _number_mbarriers(table: np.ndarray, offsets: np.ndarray) -> None:
     table[:, E_MBARRIER] = np.where(offsets >= 0, np.searchsorted(known, offsets), NONE)
 
 
-def _lower_shared(table: np.ndarray, trace: KernelTrace, use: EventUse, hw: HardwareConfig) -> None:
+def shared_costs(trace: KernelTrace, hw: HardwareConfig) -> tuple[np.ndarray, np.ndarray]:
+    """Wavefronts and bank conflicts of the shared side of each event, int64 [n_events] each."""
+    return _shared_costs(trace, EventUse(trace), hw)
+
+
+def _shared_costs(trace: KernelTrace, use: EventUse, hw: HardwareConfig) -> tuple[np.ndarray, np.ndarray]:
+    wavefronts = np.zeros(len(trace.events), np.int64)
+    conflicts = np.zeros(len(trace.events), np.int64)
     for base, kind in _SHARED_KINDS.items():
         rows = np.flatnonzero(use.base == base)
         if not len(rows):
@@ -103,14 +111,10 @@ def _lower_shared(table: np.ndarray, trace: KernelTrace, use: EventUse, hw: Hard
         shapes, inverse = np.unique(np.stack([pattern, width], 1), axis=0, return_inverse=True)
         if not len(shapes):
             continue
-        cost = shared_wavefronts_batch(
-            kind,
-            shapes[:, 1],
-            trace.lane_patterns[shapes[:, 0]],
-            hw.shared_memory.n_banks,
-            hw.shared_memory.bank_width_bytes,
-        )
-        table[rows, E_WAVEFRONTS] = np.asarray(cost.wavefronts)[inverse.ravel()]
+        cost = shared_wavefronts_batch(kind, shapes[:, 1], trace.lane_patterns[shapes[:, 0]], *bank_rules(hw))
+        wavefronts[rows] = np.asarray(cost.wavefronts)[inverse.ravel()]
+        conflicts[rows] = np.asarray(cost.bank_conflicts)[inverse.ravel()]
+    return wavefronts, conflicts
 
 
 def _lower_global(table: np.ndarray, trace: KernelTrace, use: EventUse, hw: HardwareConfig) -> dict[str, np.ndarray]:
@@ -162,15 +166,10 @@ def _misalignments(trace: KernelTrace, rows: np.ndarray, line_bytes: int) -> tup
 
 def _data_passes(trace: KernelTrace, shapes: np.ndarray, hw: HardwareConfig) -> np.ndarray:
     """Passes through the L1's data banks, which are those of shared memory (measured: N-way strides cost N)."""
-    return np.asarray(
-        shared_wavefronts_batch(
-            AccessKind.LDS,
-            np.clip(shapes[:, 1], 1, 16),
-            trace.lane_patterns[shapes[:, 0]],
-            hw.shared_memory.n_banks,
-            hw.shared_memory.bank_width_bytes,
-        ).wavefronts
-    )
+    patterns = trace.lane_patterns[shapes[:, 0]]
+    return np.asarray(l1_data_wavefronts(
+            np.clip(shapes[:, 1], 1, 16), patterns, hw.shared_memory.n_banks, hw.shared_memory.bank_width_bytes
+        ))
 
 
 def _count_same_address(

@@ -8,13 +8,13 @@ from simulator.hw.config import HardwareConfig
 from simulator.hw.timing import Timing
 from simulator.lower.instructions import ticks
 from simulator.memory.layout import MEMORY_PARAMETERS
-from simulator.sm.inputs import CYCLE
+from simulator.sm.inputs import CYCLE, TICK_SHIFT
 from simulator.sm.layout import SM_PARAMETERS
 
 QUANTUM_CYCLES = 32
 """How far one simulated SM may run ahead of another: well under an L2 latency."""
-WINDOW_CYCLES = 64
-"""Resolution of the bandwidth servers."""
+WINDOW_SHIFT = 6
+"""Bandwidth servers resolve 2**6 cycles."""
 
 
 def lower_sm_parameters(timing: Timing) -> np.ndarray:
@@ -65,7 +65,7 @@ def lower_memory_parameters(hw: HardwareConfig, timing: Timing, clock_hz: float,
         return max(1, ticks(sector * clock_hz / bytes_per_second))
 
     values: dict[str, int] = {
-        "window": WINDOW_CYCLES * CYCLE,
+        "window_shift": TICK_SHIFT + WINDOW_SHIFT,
         "near": ticks(timing.l2.near_latency_cycles),
         "far": ticks(timing.l2.far_extra_cycles),
         "dram": ticks(timing.dram.extra_latency_cycles),

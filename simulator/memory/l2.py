@@ -36,12 +36,12 @@ from simulator.memory.layout import (
     L2_LINES,
     L2_SETS,
     L2_TAGS,
+    L2_USES,
     L2_WAYS,
     L2_WRITE,
     L2_WRITE_SECTOR,
     L_DIRTY,
     L_READY,
-    L_USED,
     L_VALID,
     LAST_DRAM_READ,
     LINE_SIZE,
@@ -77,9 +77,15 @@ def home_of(x, h):
 
 
 @njit(cache=True)
+def first_place(x, partition, h):
+    """First place of the set of a line (the low hash bits, scaled to the number of sets)."""
+    return (partition * x[L2_SETS] + ((h & 0xFFFFFFFF) * x[L2_SETS] >> 32)) * x[L2_WAYS]
+
+
+@njit(cache=True)
 def find(x, partition, h, line):
     """Place of ``line`` in a partition (index into tags and lines), or -1."""
-    first = (partition * x[L2_SETS] + h % x[L2_SETS]) * x[L2_WAYS]
+    first = first_place(x, partition, h)
     tags = x[L2_TAGS]
     for place in range(first, first + x[L2_WAYS]):
         if x[tags + place] == line:
@@ -104,10 +110,11 @@ def write_back(x, at, sectors):
 @njit(cache=True)
 def make_room(x, partition, h, line, at):
     """Evict the least recently used line of a set for ``line``; returns its place."""
-    first = (partition * x[L2_SETS] + h % x[L2_SETS]) * x[L2_WAYS]
+    first = first_place(x, partition, h)
+    uses = x[L2_USES]
     place = first
     for other in range(first + 1, first + x[L2_WAYS]):
-        if x[record_at(x, other) + L_USED] < x[record_at(x, place) + L_USED]:
+        if x[uses + other] < x[uses + place]:
             place = other
     record = record_at(x, place)
     if x[record + L_DIRTY] != 0:
@@ -127,7 +134,7 @@ def install(x, partition, h, line, mask, ready, at):
     record = record_at(x, place)
     x[record + L_VALID] |= mask
     x[record + L_READY] = ready
-    x[record + L_USED] = at
+    x[x[L2_USES] + place] = at
     return record
 
 
@@ -153,7 +160,7 @@ def read_line(x, line, mask, partition, domain, at):
     record = record_at(x, place)
     if place >= 0 and (x[record + L_VALID] & mask) == mask:
         x[COUNTER + L2_NEAR_HIT_SECTORS] += n
-        x[record + L_USED] = at
+        x[x[L2_USES] + place] = at
         served = SERVED_NEAR
         back = max(at + x[NEAR], x[record + L_READY])
     else:
@@ -171,11 +178,12 @@ def read_beyond_near(x, line, h, mask, n, partition, at):
     home = home_of(x, h)
     if home == partition:
         return SERVED_DRAM, fetch_from_dram(x, mask, at)
+    x[COUNTER + L2_READ_SECTORS] += n
     place = find(x, home, h, line)
     record = record_at(x, place)
     if place >= 0 and (x[record + L_VALID] & mask) == mask:
         x[COUNTER + L2_FAR_HIT_SECTORS] += n
-        x[record + L_USED] = at
+        x[x[L2_USES] + place] = at
         return SERVED_FAR, max(at + x[NEAR] + x[FAR], x[record + L_READY])
     x[COUNTER + L2_MISS_SECTORS] += n
     back = fetch_from_dram(x, mask, at)

@@ -14,7 +14,7 @@ import numpy as np
 from simulator.isa.effects import N_COUNTERS
 
 MEMORY_PARAMETERS = (
-    "window",
+    "window_shift",
     "near",
     "far",
     "dram",
@@ -30,7 +30,7 @@ MEMORY_PARAMETERS = (
     "n_partitions",
 )
 (
-    WINDOW,
+    WINDOW_SHIFT,
     NEAR,
     FAR,
     DRAM_LATENCY,
@@ -48,6 +48,7 @@ MEMORY_PARAMETERS = (
     L2_TAGS,
     L2_SETS,
     L2_WAYS,
+    L2_USES,
     L2_LINES,
     MERGES,
     MERGE_SLOTS,
@@ -57,11 +58,11 @@ MEMORY_PARAMETERS = (
     ADDRESS_SLOTS,
     LAST_DRAM_READ,
     COUNTER,
-) = range(26)
+) = range(27)
 N_MEMORY_HEADER = COUNTER + N_COUNTERS
 
-# Record of an L2 line (beside its tag): last use, when its data is there, masks of valid and dirty sectors.
-L_USED, L_READY, L_VALID, L_DIRTY, LINE_SIZE = range(5)
+# Record of an L2 line (beside its tag and its last use): when its data is there, masks of valid and dirty sectors.
+L_READY, L_VALID, L_DIRTY, LINE_SIZE = range(4)
 
 # Record of a read in flight in a request coalescer.
 MERGE_LINE, MERGE_UNTIL, MERGE_SIZE = range(3)
@@ -95,6 +96,7 @@ def lay_out_memory(
         L2_TAGS: arena.take(lines),
         L2_SETS: n_sets,
         L2_WAYS: n_ways,
+        L2_USES: arena.take(lines),
         L2_LINES: arena.take(lines * LINE_SIZE),
         MERGES: arena.take(n_domains * merge_slots * MERGE_SIZE),
         MERGE_SLOTS: merge_slots,
@@ -109,7 +111,7 @@ def lay_out_memory(
 def empty_memory(heap: np.ndarray, header: dict[int, int]) -> None:
     """Nothing cached, nothing in flight, idle servers."""
     heap[list(header)] = list(header.values())
-    heap[header[L2_TAGS] : header[L2_LINES]] = EMPTY
+    heap[header[L2_TAGS] : header[L2_USES]] = EMPTY
     heap[header[MERGES] : header[CALENDARS] : MERGE_SIZE] = EMPTY
     size = CALENDAR_START + 2 * header[CALENDAR_WINDOWS]
     for server in range(N_SERVERS):

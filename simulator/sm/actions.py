@@ -30,7 +30,6 @@ from simulator.sm.inputs import E_COUNT, E_WAVEFRONTS, I_EFFECT, I_KIND, I_LATEN
 from simulator.sm.layout import (
     BULK_RELEASE,
     BULK_STORE_LATENCY,
-    C_MEMBERS,
     COPY_RING,
     L1_TAG,
     MBARRIER_PORT,
@@ -110,7 +109,7 @@ def act_on_memory(x, k, sm, smsp, w, row, event, at):
             done = write_local(x, k, w, event, passed)
             press_back(x, sm, passed)
         return done, passed + x[OPERAND_RELEASE]
-    first, last = lines_of(k, event, origin_of(k, event, x[c + C_MEMBERS]))
+    first, last = lines_of(k, event, origin_of(x, k, c, 0, event))
     occupancy = max((last - first) * x[L1_TAG], k[event + E_WAVEFRONTS] * x[WAVEFRONT])
     passed = access_global(x, smsp, sm, at, occupancy)
     release = passed + x[OPERAND_RELEASE]

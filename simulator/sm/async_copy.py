@@ -7,7 +7,7 @@ from numba import njit
 from simulator.isa.effects import BULK_FILL_BYTES, FILL_BYTES, SERVED_COALESCED
 from simulator.memory.l2 import read_line, sectors_in, write_line
 from simulator.memory.layout import COUNTER, SAMPLE_SHIFT
-from simulator.sm.global_memory import LINE_SHIFT, SECTOR_SHIFT, share_l2
+from simulator.sm.global_memory import LINE_SHIFT, SECTOR_SHIFT, member_base, rotate, share_l2
 from simulator.sm.inputs import (
     E_COORDINATE,
     E_COUNT,
@@ -22,7 +22,6 @@ from simulator.sm.inputs import (
     T_SHAPE,
     T_STRIDE,
     TENSOR_SIZE,
-    base_of,
 )
 from simulator.sm.layout import (
     BULK_EXTRA,
@@ -35,7 +34,6 @@ from simulator.sm.layout import (
     P_LAST_DELAY,
     P_MEMBERS,
     P_N_MEMBERS,
-    P_ROTATION,
     P_STORE,
     P_WRITE_ACCEPTED,
 )
@@ -48,9 +46,9 @@ def tensor_of(k, event):
 
 
 @njit(cache=True)
-def coordinate(k, event, d, cta):
-    """Tensor coordinate ``d`` of an event for one CTA."""
-    return k[event + E_COORDINATE + d] + base_of(k, event, d, cta)
+def coordinate(x, k, c, m, event, d):
+    """Tensor coordinate ``d`` of an event for member ``m`` of CTA slot ``c``."""
+    return k[event + E_COORDINATE + d] + member_base(x, k, c, m, event, d)
 
 
 @njit(cache=True)
@@ -63,15 +61,15 @@ def rows_in_box(k, tensor):
 
 
 @njit(cache=True)
-def row_extent(k, event, tensor, row, cta):
-    """Global byte range of a box row for one CTA: (first, one past last); empty when outside the tensor."""
-    start = coordinate(k, event, 0, cta)
+def row_extent(x, k, c, m, event, tensor, row):
+    """Global byte range of a box row for member ``m``: (first, one past last); empty when outside the tensor."""
+    start = coordinate(x, k, c, m, event, 0)
     stop = min(start + k[tensor + T_BOX], k[tensor + T_SHAPE])
     start = max(start, 0)
     address = k[tensor + T_ADDRESS]
     rest = row
     for d in range(1, k[tensor + T_DIMENSIONS]):
-        place = coordinate(k, event, d, cta) + rest % k[tensor + T_BOX + d]
+        place = coordinate(x, k, c, m, event, d) + rest % k[tensor + T_BOX + d]
         rest //= k[tensor + T_BOX + d]
         if place < 0 or place >= k[tensor + T_SHAPE + d]:
             return 0, 0
@@ -80,9 +78,9 @@ def row_extent(k, event, tensor, row, cta):
 
 
 @njit(cache=True)
-def first_followed_row(x, k, event, cta):
+def first_followed_row(x, k, c, m, event):
     """Box rows whose coordinate is a multiple of the sampling step are followed: the first of them."""
-    return -coordinate(k, event, 1, cta) & ((1 << x[SAMPLE_SHIFT]) - 1)
+    return -coordinate(x, k, c, m, event, 1) & ((1 << x[SAMPLE_SHIFT]) - 1)
 
 
 @njit(cache=True)
@@ -107,7 +105,7 @@ def load_box(x, k, c, event, at):
     x[sm + P_BULK] = end
     step = 1 << x[SAMPLE_SHIFT]
     done = 0
-    for row in range(first_followed_row(x, k, event, x[c + C_MEMBERS]), rows, step):
+    for row in range(first_followed_row(x, k, c, 0, event), rows, step):
         done = max(done, request_row(x, k, c, sm, event, tensor, row, start + row * k[tensor + T_ROW]))
     if done == 0:
         done = end + x[sm + P_LAST_DELAY]
@@ -122,16 +120,14 @@ def load_box(x, k, c, event, at):
 def request_row(x, k, c, sm, event, tensor, row, at):
     """Read one box row for every member; returns when member 0 has it."""
     n_members = x[sm + P_N_MEMBERS]
-    rotation = x[sm + P_ROTATION]
-    x[sm + P_ROTATION] = rotation + 1
+    m = rotate(x, sm, n_members)
     n_reads = 0
     done = at
-    for turn in range(n_members):
-        m = (turn + rotation) % n_members
-        cta = x[c + C_MEMBERS + m]
-        if cta < 0:
+    for _ in range(n_members):
+        m = m + 1 if m + 1 < n_members else 0
+        if x[c + C_MEMBERS + m] < 0:
             continue
-        first, last = row_extent(k, event, tensor, row, cta)
+        first, last = row_extent(x, k, c, m, event, tensor, row)
         if first == last:
             continue
         member = sm + P_MEMBERS + 2 * m
@@ -157,11 +153,10 @@ def store_box(x, k, c, event, at):
     x[sm + P_STORE] = max(x[sm + P_STORE], start)
     accepted = sent
     for m in range(x[sm + P_N_MEMBERS]):
-        cta = x[c + C_MEMBERS + m]
-        if cta < 0:
+        if x[c + C_MEMBERS + m] < 0:
             continue
-        for row in range(first_followed_row(x, k, event, cta), rows_in_box(k, tensor), 1 << x[SAMPLE_SHIFT]):
-            first, last = row_extent(k, event, tensor, row, cta)
+        for row in range(first_followed_row(x, k, c, m, event), rows_in_box(k, tensor), 1 << x[SAMPLE_SHIFT]):
+            first, last = row_extent(x, k, c, m, event, tensor, row)
             if first == last:
                 continue
             for line in range(first >> LINE_SHIFT, ((last - 1) >> LINE_SHIFT) + 1):

@@ -5,9 +5,10 @@ from __future__ import annotations
 from numba import njit
 
 from simulator.sm.barrier import arrive_barrier
-from simulator.sm.inputs import CYCLE, K_CTA_CLASS, K_N_CTAS, K_STREAM_START
+from simulator.sm.inputs import CYCLE, K_CTA_BASE, K_CTA_CLASS, K_N_CTAS, K_STREAM_START
 from simulator.sm.layout import (
     C_BARRIERS,
+    C_BASES,
     C_CLUSTER_ARRIVED,
     C_FIRST_WARP,
     C_INDEX,
@@ -25,6 +26,7 @@ from simulator.sm.layout import (
     LAUNCH_LATENCY,
     MBARRIER_SIZE,
     N_BARRIERS,
+    N_BASES,
     N_MBARRIERS,
     N_MEMBERS,
     N_SCOREBOARDS,
@@ -86,6 +88,7 @@ def start_cta(x, k, c, at):
     x[c + C_BARRIERS : c + C_BARRIERS + N_BARRIERS] = 0
     mbarriers = c + C_MEMBERS + x[N_MEMBERS]
     x[mbarriers : mbarriers + x[N_MBARRIERS] * MBARRIER_SIZE] = 0
+    note_bases(x, k, c)
     first = x[c + C_FIRST_WARP]
     for lane in range(x[N_WARPS]):
         w = first + lane * WARP_FIELDS
@@ -93,6 +96,17 @@ def start_cta(x, k, c, at):
             g = x[w + W_GROUP]
             x[g + G_STARTED : g + GROUP_SIZE] = 0
         start_warp(x, k, w, k[K_CTA_CLASS], index, start)
+
+
+@njit(cache=True)
+def note_bases(x, k, c):
+    """Copy the members' address differences into the slot's table, [column, member]."""
+    at = x[c + C_BASES]
+    for column in range(x[N_BASES]):
+        for m in range(x[N_MEMBERS]):
+            cta = max(0, x[c + C_MEMBERS + m])
+            x[at + m] = k[k[K_CTA_BASE] + cta * x[N_BASES] + column]
+        at += x[N_MEMBERS]
 
 
 @njit(cache=True)

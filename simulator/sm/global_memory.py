@@ -31,6 +31,7 @@ from simulator.memory.layout import (
 )
 from simulator.sm.inputs import (
     E_ADDRESS,
+    E_BASE,
     E_COUNT,
     E_PATTERN,
     K_LINES,
@@ -38,9 +39,9 @@ from simulator.sm.inputs import (
     K_SLOTS,
     K_VARIANTS,
     LINE_BYTES,
-    base_of,
 )
 from simulator.sm.layout import (
+    C_BASES,
     C_MEMBERS,
     C_SM,
     FILL_BYTE,
@@ -53,16 +54,18 @@ from simulator.sm.layout import (
     L1_USED,
     L1_VALID,
     L1_WAYS,
+    N_MEMBERS,
     P_FILL,
     P_L1,
     P_LAST_DELAY,
-    P_LAST_SERVED,
     P_MEMBERS,
     P_MISS,
     P_N_MEMBERS,
+    P_READ_SHARE,
     P_ROTATION,
     P_STORE,
     P_WRITE_ACCEPTED,
+    SHARE_SHIFT,
     STORE_BYTE,
 )
 
@@ -72,9 +75,16 @@ MASK_BITS = 8
 
 
 @njit(cache=True)
-def origin_of(k, event, cta):
-    """Global address of an event's pattern origin for one CTA."""
-    return k[event + E_ADDRESS] + base_of(k, event, 0, cta)
+def origin_of(x, k, c, m, event):
+    """Global address of an event's pattern origin for member ``m`` of CTA slot ``c``."""
+    return k[event + E_ADDRESS] + member_base(x, k, c, m, event, 0)
+
+
+@njit(cache=True)
+def member_base(x, k, c, m, event, d):
+    """Difference of the address (d = 0) or of coordinate ``d`` of an event for member ``m``."""
+    column = k[event + E_BASE + d]
+    return x[x[c + C_BASES] + column * x[N_MEMBERS] + m] if column >= 0 else 0
 
 
 @njit(cache=True)
@@ -101,14 +111,18 @@ def is_sampled(x, line):
 
 @njit(cache=True)
 def request(x, sm, m, line, mask, at):
-    """Read one line from L2 or beyond for member ``m``: (where it was served, when it is at the SM)."""
-    if is_sampled(x, line):
-        member = sm + P_MEMBERS + 2 * m
-        served, back = read_line(x, line, mask, x[member], x[member + 1], at)
-        x[sm + P_LAST_SERVED] = served
-        x[sm + P_LAST_DELAY] = back - at
-        return served, back
-    return x[sm + P_LAST_SERVED], at + x[sm + P_LAST_DELAY]
+    """Read one line from L2 or beyond for member ``m``: (sectors that the L2 serves, when it is at the SM)."""
+    member = sm + P_MEMBERS + 2 * m
+    served, back = read_line(x, line, mask, x[member], x[member + 1], at)
+    n = 0 if served == SERVED_COALESCED else sectors_in(mask)
+    x[sm + P_LAST_DELAY] = back - at
+    whole = (1 << SHARE_SHIFT) if n > 0 else 0
+    x[sm + P_READ_SHARE] += (whole - x[sm + P_READ_SHARE]) >> SHARE_MEMORY
+    return n, back
+
+
+SHARE_MEMORY = 6
+"""The share of reads that are not merged is averaged over the last 2**6 followed lines."""
 
 
 @njit(cache=True)
@@ -167,7 +181,7 @@ def share_l2(x, n_sectors, at, back):
 def read_global(x, k, c, event, at, is_cached):
     """All lines of a load: returns when the last sector is there. ``is_cached``: whether the L1 is used."""
     sm = x[c + C_SM]
-    origin = origin_of(k, event, x[c + C_MEMBERS])
+    origin = origin_of(x, k, c, 0, event)
     first, last = lines_of(k, event, origin)
     done = at + x[L1_HIT]
     for entry in range(first, last):
@@ -187,33 +201,50 @@ def read_global(x, k, c, event, at, is_cached):
 
 
 @njit(cache=True)
+def rotate(x, sm, n_members):
+    """Member after which the next request starts: one further each time."""
+    m = x[sm + P_ROTATION] + 1
+    x[sm + P_ROTATION] = m if m < n_members else 0
+    return x[sm + P_ROTATION]
+
+
+@njit(cache=True)
 def miss(x, k, c, sm, event, nth, line, mask, at):
     """The ``nth`` line of an access leaves the SM, for every member; returns when member 0 has it."""
-    n = sectors_in(mask)
     n_members = x[sm + P_N_MEMBERS]
-    rotation = x[sm + P_ROTATION]
-    x[sm + P_ROTATION] = rotation + 1
+    m = rotate(x, sm, n_members)
+    n_live = 0
+    n_followed = 0
     n_reads = 0
-    back = at
-    for turn in range(n_members):
-        m = (turn + rotation) % n_members
-        cta = x[c + C_MEMBERS + m]
-        if cta < 0:
+    back = at + x[sm + P_LAST_DELAY]
+    own_offset = line - (origin_of(x, k, c, 0, event) >> LINE_SHIFT)
+    for _ in range(n_members):
+        m = m + 1 if m + 1 < n_members else 0
+        if x[c + C_MEMBERS + m] < 0:
             continue
-        x[COUNTER + FILL_BYTES] += n << SECTOR_SHIFT
-        own = line
-        if m > 0:
-            origin = origin_of(k, event, cta)
-            first, last = lines_of(k, event, origin)
-            if first + nth >= last:
-                continue
-            own, _ = line_and_mask(k, first + nth, origin)
-        served, when = request(x, sm, m, own, mask, at)
-        if served != SERVED_COALESCED:
-            n_reads += n
+        n_live += 1
+        origin = origin_of(x, k, c, m, event)
+        own = (origin >> LINE_SHIFT) + own_offset
+        if not is_sampled(x, own):
+            continue
+        if m > 0 and not touches(k, event, origin, nth):
+            continue
+        n_followed += 1
+        n, when = request(x, sm, m, own, mask, at)
+        n_reads += n
         if m == 0:
             back = when
+    n = sectors_in(mask)
+    x[COUNTER + FILL_BYTES] += n_live * (n << SECTOR_SHIFT)
+    n_reads += ((n_live - n_followed) * n * x[sm + P_READ_SHARE]) >> SHARE_SHIFT
     return share_l2(x, n_reads, at, back)
+
+
+@njit(cache=True)
+def touches(k, event, origin, nth):
+    """Whether an access at ``origin`` has an ``nth`` line (a different misalignment may touch fewer)."""
+    first, last = lines_of(k, event, origin)
+    return first + nth < last
 
 
 @njit(cache=True)
@@ -229,10 +260,9 @@ def write_global(x, k, c, event, at):
     sm = x[c + C_SM]
     sent = at
     for m in range(x[sm + P_N_MEMBERS]):
-        cta = x[c + C_MEMBERS + m]
-        if cta < 0:
+        if x[c + C_MEMBERS + m] < 0:
             continue
-        origin = origin_of(k, event, cta)
+        origin = origin_of(x, k, c, m, event)
         first, last = lines_of(k, event, origin)
         for entry in range(first, last):
             line, mask = line_and_mask(k, entry, origin)
@@ -252,10 +282,9 @@ def update_global(x, k, c, event, at):
     sm = x[c + C_SM]
     done = at
     for m in range(x[sm + P_N_MEMBERS]):
-        cta = x[c + C_MEMBERS + m]
-        if cta < 0:
+        if x[c + C_MEMBERS + m] < 0:
             continue
-        origin = origin_of(k, event, cta)
+        origin = origin_of(x, k, c, m, event)
         first, last = lines_of(k, event, origin)
         for entry in range(first, last):
             line, mask = line_and_mask(k, entry, origin)

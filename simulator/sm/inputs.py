@@ -67,12 +67,11 @@ LINE_BYTES = 128
     K_TENSORS,
     K_CTA_CLASS,
     K_CTA_BASE,
-    K_N_BASES,
     K_N_CTAS,
     K_STREAM_START,
     K_STREAMS,
     PROGRAM_HEADER,
-) = range(14)
+) = range(13)
 
 # A stream entry: static row, active lanes, event row + 1.
 ACTIVE_SHIFT = 24
@@ -136,7 +135,6 @@ def pack(program: Program) -> np.ndarray:
         pieces.append(np.ascontiguousarray(table, np.int64).ravel())
         size += len(pieces[-1])
     header[K_N_SLOTS] = program.misalignment_slot[LINE_BYTES]
-    header[K_N_BASES] = program.cta_base.shape[1]
     header[K_N_CTAS] = len(program.cta_class)
     return np.concatenate(pieces)
 
@@ -158,10 +156,3 @@ def event_row(k, i):
     """Offset of the event row of stream entry ``i``, -1 if it has none."""
     number = (k[k[K_STREAMS] + i] >> EVENT_SHIFT) - 1
     return k[K_EVENTS] + number * EVENT_SIZE if number >= 0 else -1
-
-
-@njit(cache=True)
-def base_of(k, event, d, cta):
-    """Per-CTA difference of the address (d = 0) or of coordinate d of an event."""
-    column = k[event + E_BASE + d]
-    return k[k[K_CTA_BASE] + cta * k[K_N_BASES] + column] if column >= 0 else 0

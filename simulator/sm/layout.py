@@ -23,6 +23,8 @@ COPY_RING = 16
 N_SUBPARTITIONS = 4
 N_SCOREBOARDS = 6
 N_BARRIERS = 16
+SHARE_SHIFT = 16
+"""P_READ_SHARE is a fraction of 2**16."""
 GROUP_WARPS = 4
 """Warps of a warpgroup."""
 
@@ -99,6 +101,8 @@ SM_PARAMETERS = (
     N_WARPS,
     N_MEMBERS,
     N_MBARRIERS,
+    N_BASES,
+    MEMBER_BASES,
     WARP_SIZE,
     CTA_SIZE,
     SMSP_SIZE,
@@ -116,7 +120,7 @@ SM_PARAMETERS = (
     NEXT_CTA,
     CTAS_FINISHED,
     END_OF_HEADER,
-) = range(N_MEMORY_HEADER, N_MEMORY_HEADER + 54)
+) = range(N_MEMORY_HEADER, N_MEMORY_HEADER + 56)
 
 # Record of a warp.
 (
@@ -153,8 +157,8 @@ WARP_FIELDS = W_COPY_DONE + COPY_RING
 # What a blocked warp waits for (W_BLOCK).
 NOT_BLOCKED, ON_BARRIER, ON_MBARRIER, ON_TENSOR_GROUP, ON_TENSOR_QUEUE, ON_CLUSTER, FINISHED = range(7)
 
-# Record of a CTA slot; then N_MEMBERS CTA numbers (-1 none), then its mbarriers.
-C_INDEX, C_LIVE, C_SM, C_FIRST_WARP, C_CLUSTER_ARRIVED, C_BARRIERS = range(6)
+# Record of a CTA slot (BASES: its table of cta_base, [column, member]); then N_MEMBERS CTA numbers (-1 none), then its mbarriers.
+C_INDEX, C_LIVE, C_SM, C_FIRST_WARP, C_BASES, C_CLUSTER_ARRIVED, C_BARRIERS = range(7)
 C_MEMBERS = C_BARRIERS + N_BARRIERS
 
 # Record of an mbarrier.
@@ -187,13 +191,14 @@ S_ROSTER = S_GLOBAL_QUEUE + RING
     P_WRITE_ACCEPTED,
     P_LAST_SERVED,
     P_LAST_DELAY,
+    P_READ_SHARE,
     P_ROTATION,
     P_N_MEMBERS,
     P_SMSPS,
     P_L1,
     P_NUMBER,
     P_MEMBERS,
-) = range(19)
+) = range(20)
 
 # Record of a line in an L1.
 L1_LINE, L1_USED, L1_READY, L1_VALID, L1_LINE_SIZE = range(5)
@@ -212,6 +217,7 @@ class MachineShape:
     n_warps: int
     n_mbarriers: int
     n_ctas: int
+    n_bases: int
     l1_sets: int
     l1_ways: int
     n_partitions: int
@@ -245,6 +251,8 @@ def make_machine(shape: MachineShape, memory_parameters: np.ndarray, sm_paramete
         N_WARPS: n_warps,
         N_MEMBERS: n_members,
         N_MBARRIERS: shape.n_mbarriers,
+        N_BASES: shape.n_bases,
+        MEMBER_BASES: arena.take(n_ctas * shape.n_bases * n_members),
         WARP_SIZE: WARP_FIELDS,
         CTA_SIZE: cta_size,
         SMSP_SIZE: smsp_size,
@@ -287,10 +295,12 @@ def _link(x: np.ndarray, shape: MachineShape) -> None:
             smsp = x[sm + P_SMSPS] + q * x[SMSP_SIZE]
             x[smsp + S_LAST] = EMPTY
             x[smsp + S_DIRTY] = 1
+        x[sm + P_READ_SHARE] = 1 << SHARE_SHIFT
         for slot in range(shape.n_slots):
             number = s * shape.n_slots + slot
             cta = x[CTAS] + number * x[CTA_SIZE]
             x[cta + C_SM] = sm
+            x[cta + C_BASES] = x[MEMBER_BASES] + number * shape.n_bases * x[N_MEMBERS]
             x[cta + C_FIRST_WARP] = x[WARPS] + number * shape.n_warps * WARP_FIELDS
             for lane in range(shape.n_warps):
                 w = x[cta + C_FIRST_WARP] + lane * WARP_FIELDS

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from numba import njit
 
-from simulator.isa.effects import FILL_BYTES, L1_HIT_SECTORS, L1_READ_SECTORS, SERVED_COALESCED
+from simulator.isa.effects import FILL_BYTES, L1_HIT_SECTORS, L1_READ_SECTORS
 from simulator.memory.layout import COUNTER
-from simulator.sm.global_memory import fill_l1, leave_sm, probe_l1, request, share_l2, write_sampled
+from simulator.sm.global_memory import fill_l1, is_sampled, leave_sm, probe_l1, request, share_l2, write_sampled
 from simulator.sm.inputs import E_ADDRESS, E_COUNT, LINE_BYTES
 from simulator.sm.layout import (
     C_MEMBERS,
     L1_HIT,
     L1_READY,
     N_SMS,
+    P_LAST_DELAY,
     P_N_MEMBERS,
     P_NUMBER,
     P_STORE,
@@ -60,14 +61,17 @@ def read_local(x, k, w, event, at):
 def miss_local(x, k, w, sm, event, word, at):
     """One word's line leaves the SM, for every member; returns when member 0 has it."""
     n_reads = 0
-    back = at
+    back = at + x[sm + P_LAST_DELAY]
     for m in range(x[sm + P_N_MEMBERS]):
         if x[x[w + W_CTA] + C_MEMBERS + m] < 0:
             continue
         x[COUNTER + FILL_BYTES] += LINE_BYTES
-        served, when = request(x, sm, m, local_line(x, k, w, m, event) + word, ALL_SECTORS, at)
-        if served != SERVED_COALESCED:
+        own = local_line(x, k, w, m, event) + word
+        if not is_sampled(x, own):
             n_reads += SECTORS_PER_LINE
+            continue
+        n, when = request(x, sm, m, own, ALL_SECTORS, at)
+        n_reads += n
         if m == 0:
             back = when
     return share_l2(x, n_reads, at, back)

@@ -1,0 +1,79 @@
+"""How much of a launch is simulated: how many SMs, how many L2 lines, and what that leaves out."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from simulator.device.simulate import Plan
+from simulator.hw.config import HardwareConfig
+from simulator.projection.occupancy import Occupancy
+from simulator.sm.inputs import E_PATTERN, E_TENSOR, LINE_BYTES, T_BOX, T_DIMENSIONS, T_ELEMENT, Program
+from simulator.trace.kernel_trace import KernelTrace
+
+DEFAULT_INSTRUCTION_BUDGET = 12_000_000
+"""Warp instructions that a projection issues at most, unless the fewest SMs need more."""
+FEWEST_SMS = 8
+LINE_BUDGET = 6_000_000
+"""L2 lines that are followed by address, about."""
+LARGEST_SAMPLE_SHIFT = 5
+
+
+def choose_plan(
+    trace: KernelTrace,
+    program: Program,
+    hw: HardwareConfig,
+    occupancy: Occupancy,
+    clock_hz: float,
+    instruction_budget: int = DEFAULT_INSTRUCTION_BUDGET,
+) -> Plan:
+    """Simulate all SMs when the budget allows, else as many as it does, at least FEWEST_SMS."""
+    n_chip = hw.sm.count
+    n_busy = min(n_chip, trace.launch.n_ctas)
+    affordable = int(n_busy * instruction_budget / max(1, trace.warp_instructions))
+    n_sms = min(n_busy, max(min(FEWEST_SMS, n_busy), affordable))
+    slots = min(occupancy.ctas_per_sm, -(-trace.launch.n_ctas // n_chip))
+    l1 = hw.l1.combined_capacity_bytes or 0
+    return Plan(
+        n_sms=n_sms,
+        n_chip_sms=n_busy,
+        n_slots=max(1, slots),
+        sample_shift=sample_shift(trace, program),
+        clock_hz=clock_hz,
+        l1_bytes=max(0, l1 - (occupancy.smem_carveout or 0)),
+    )
+
+
+def sample_shift(trace: KernelTrace, program: Program) -> int:
+    """One of 2**shift lines is followed through the L2; boxes keep at least one followed row each."""
+    per_class = np.zeros(len(trace.streams), np.int64)
+    events = event_lines(program)
+    for c, warps in enumerate(trace.streams):
+        per_class[c] = sum(int(events[s.event[s.event >= 0]].sum()) for s in warps)
+    lines = int(per_class[trace.cta_class].sum())
+    shift = 0
+    limit = _largest_shift(trace)
+    while shift < limit and lines >> shift > LINE_BUDGET:
+        shift += 1
+    return shift
+
+
+def _largest_shift(trace: KernelTrace) -> int:
+    rows = [int(np.prod(t.box[1:])) if len(t.box) > 1 else 1 for t in trace.tensor_maps]
+    return min([LARGEST_SAMPLE_SHIFT] + [max(0, r.bit_length() - 1) for r in rows])
+
+
+def event_lines(program: Program) -> np.ndarray:
+    """Lines that each event touches, about; int64 [n_events]."""
+    table = program.event_table
+    n_slots = program.misalignment_slot[LINE_BYTES]
+    lines = np.zeros(len(table), np.int64)
+    is_global = table[:, E_PATTERN] >= 0
+    first = table[is_global, E_PATTERN] * n_slots
+    lines[is_global] = program.variant_start[first + 1] - program.variant_start[first]
+    boxes = table[:, E_TENSOR] >= 0
+    tensor = program.tensor[table[boxes, E_TENSOR]]
+    rows = np.ones(len(tensor), np.int64)
+    for d in range(1, 5):
+        rows *= np.where(tensor[:, T_DIMENSIONS] > d, tensor[:, T_BOX + d], 1)
+    lines[boxes] = rows * np.maximum(1, tensor[:, T_BOX] * tensor[:, T_ELEMENT] // LINE_BYTES)
+    return lines

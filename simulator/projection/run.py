@@ -1,0 +1,163 @@
+"""Trace and chip in, Projection out."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+
+from simulator.device.simulate import Plan, Run, simulate
+from simulator.errors import UserError
+from simulator.hw.config import HardwareConfig
+from simulator.isa.effects import STALL_REASONS
+from simulator.lower.program import lower, timing_of
+from simulator.projection.bounds import lower_bounds, tensor_cycles
+from simulator.projection.clock import sustained_clock_hz
+from simulator.projection.occupancy import Occupancy, occupancy
+from simulator.projection.plan import DEFAULT_INSTRUCTION_BUDGET, choose_plan
+from simulator.projection.projection import Projection
+from simulator.projection.shared_traffic import SharedTraffic, shared_traffic
+from simulator.projection.stuck import describe_deadlock
+from simulator.sm.inputs import Program
+from simulator.trace.kernel_trace import KernelTrace
+
+MEGA = 1e6
+
+
+def project_trace(
+    trace: KernelTrace, hw: HardwareConfig, instruction_budget: int = DEFAULT_INSTRUCTION_BUDGET
+) -> Projection:
+    """Replay ``trace`` on ``hw``. ``instruction_budget``: warp instructions to issue at most, about.
+
+    Raises UserError for a launch or instruction set that the chip refuses and for a kernel that deadlocks,
+    Unsupported for what is not modelled.
+    """
+    started = time.perf_counter()
+    timing = timing_of(hw)
+    program = lower(trace, hw)
+    resident = occupancy(
+        hw,
+        trace.registers_per_thread,
+        trace.launch.n_threads,
+        trace.smem_bytes_per_cta,
+        cluster=int(np.prod(trace.launch.cluster)),
+    )
+    clock_hz = sustained_clock_hz(trace, timing.clock)
+    plan = choose_plan(trace, program, hw, resident, clock_hz, instruction_budget)
+    run = simulate(program, hw, timing, plan)
+    if not run.finished:
+        raise UserError(describe_deadlock(trace, program, run))
+    bounds = lower_bounds(trace, program, hw, timing, run, clock_hz)
+    cycles = max(run.end_cycles + timing.launch.drain_cycles, *bounds.values())
+    shared = shared_traffic(trace, program, hw)
+    return Projection(
+        kernel=trace.kernel,
+        hw=hw.name,
+        hw_digest=hw.digest(),
+        cycles=cycles,
+        time_us=cycles / clock_hz * MEGA,
+        clock_mhz=clock_hz / MEGA,
+        bound_by=max(bounds, key=lambda name: bounds[name]),
+        bounds=bounds,
+        occupancy=_occupancy(resident, run, plan, hw, trace, cycles),
+        waves=trace.launch.n_ctas / (hw.sm.count * resident.ctas_per_sm),
+        tail_fraction=_tail(run, timing.launch.latency_cycles, plan),
+        warp_instructions=trace.warp_instructions,
+        smem={"wavefronts": shared.wavefronts, "bank_conflicts": shared.bank_conflicts},
+        bytes=_bytes(run),
+        stalls=stall_shares(run),
+        weakest_inputs=weakest_inputs(hw),
+        simulated={
+            "fraction": run.issued / max(1, trace.warp_instructions),
+            "seconds": time.perf_counter() - started,
+        },
+        counters=_counters(trace, program, run, cycles, clock_hz, shared, hw),
+        warnings=list(trace.warnings),
+    )
+
+
+def _occupancy(
+    resident: Occupancy, run: Run, plan: Plan, hw: HardwareConfig, trace: KernelTrace, cycles: float
+) -> dict[str, Any]:
+    answer = resident.to_json()
+    busy = float((run.cta_span[:, 1] - run.cta_span[:, 0]).sum()) * trace.launch.n_warps
+    answer["achieved"] = min(1.0, busy / (plan.n_sms * cycles * hw.sm.max_warps))
+    return answer
+
+
+def _tail(run: Run, launch_cycles: float, plan: Plan) -> float:
+    """Share of the busy span after the first simulated SM slot ran out of CTAs."""
+    end = run.cta_span[:, 1]
+    if not len(end):
+        return 0.0
+    last = np.sort(end)[-min(len(end), plan.n_sms * plan.n_slots) :]
+    return float((last[-1] - last[0]) / max(1.0, last[-1] - launch_cycles))
+
+
+def _bytes(run: Run) -> dict[str, int]:
+    c = run.counters
+    return {
+        "l2_read": c["l2_read_sectors"] * SECTOR_BYTES,
+        "l2_write": c["l2_write_sectors"] * SECTOR_BYTES,
+        "dram_read": c["dram_read_bytes"],
+        "dram_write": c["dram_write_bytes"],
+    }
+
+
+SECTOR_BYTES = 32
+
+
+def stall_shares(run: Run) -> dict[str, float]:
+    """Resident warp time by reason; the shares sum to 1."""
+    total = float(run.stalls.sum())
+    return {name: float(value) / total for name, value in zip(STALL_REASONS, run.stalls, strict=True)}
+
+
+def weakest_inputs(hw: HardwareConfig) -> list[dict[str, Any]]:
+    """Timing values that rest on less than a measurement, weakest first."""
+    rank = {"assumed": 0, "extrapolated": 1, "derived": 2}
+    weak = [
+        {"path": path, "value": entry.value, "source": entry.source, "confidence": str(entry.confidence)}
+        for path, entry in hw.provenance.items()
+        if path.startswith("timing.") and str(entry.confidence) in rank
+    ]
+    return sorted(weak, key=lambda row: (rank[row["confidence"]], row["path"]))[:N_WEAKEST]
+
+
+N_WEAKEST = 8
+
+
+def _counters(
+    trace: KernelTrace,
+    program: Program,
+    run: Run,
+    cycles: float,
+    clock_hz: float,
+    shared: SharedTraffic,
+    hw: HardwareConfig,
+) -> dict[str, float]:
+    """Predicted hardware counters under the names of the measured columns."""
+    c = run.counters
+    stalls = run.stalls / max(1, run.issued)
+    named = {f"stall_{name}": float(value) for name, value in zip(STALL_REASONS, stalls, strict=True)}
+    busy = max(1.0, cycles)
+    return {
+        **named,
+        "ncu_time_ns": cycles / clock_hz * 1e9,
+        "l2_read_sectors": float(c["l2_read_sectors"]),
+        "l2_write_sectors": float(c["l2_write_sectors"]),
+        "l2_miss_sectors": float(c["l2_miss_sectors"]),
+        "dram_read_bytes": float(c["dram_read_bytes"]),
+        "dram_write_bytes": float(c["dram_write_bytes"]),
+        "l2_to_sm_bytes": float(c["fill_bytes"]),
+        "l2_to_sm_tma_bytes": float(c["bulk_fill_bytes"]),
+        "l1_gld_hit_sectors": float(c["l1_hit_sectors"]),
+        "smem_wavefronts": float(shared.wavefronts),
+        "smem_wavefronts_ld": float(shared.load_wavefronts),
+        "smem_wavefronts_st": float(shared.store_wavefronts),
+        "smem_wavefronts_gmma": float(shared.tensor_wavefronts),
+        "smem_bank_conflicts": float(shared.bank_conflicts),
+        "tensor_active_pct": 100.0 * tensor_cycles(trace, program) / hw.sm.count / busy,
+        "issue_active_pct": 100.0 * trace.warp_instructions / (hw.sm.count * hw.sm.n_subpartitions * busy),
+    }
