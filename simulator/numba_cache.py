@@ -30,7 +30,7 @@ def source_digest() -> str:
     package = Path(__file__).parent
     for path in sorted(package.rglob("*.py")):
         text = path.read_bytes()
-        if b"numba" in text or path.parent.name == "isa":
+        if b"numba" in text or b"simulator.compiled" in text or path.parent.name == "isa":
             digest.update(path.relative_to(package).as_posix().encode())
             digest.update(text)
     return digest.hexdigest()[:16]

@@ -113,12 +113,9 @@ def machine_shape(hw: HardwareConfig, timing: Timing, plan: Plan, program: Progr
         l2_ways=timing.l2.ways,
         n_domains=len(timing.l2.coalescer_sms),
         merge_slots=timing.l2.coalescer_lines,
-        n_windows=N_WINDOWS,
     )
 
 
-N_WINDOWS = 1 << 14
-"""Length of the servers' calendars: a million cycles of backlog."""
 NO_LIMIT = 1 << 62
 
 

@@ -52,9 +52,11 @@ class TensorAsyncTiming(Section):
 
 class SharedTiming(Section):
     """Shared-memory port. One wavefront takes ``wavefront_cycles`` of the SM-wide port and
-    ``subpartition_wavefront_cycles`` of its sub-partition's interface, at least ``subpartition_interval_cycles``."""
+    ``subpartition_wavefront_cycles`` of its sub-partition's interface, at least ``subpartition_interval_cycles``.
+    A wavefront written by an asynchronous copy takes ``fill_wavefront_cycles`` of the port that MMA operands use."""
 
     wavefront_cycles: float = Field(gt=0)
+    fill_wavefront_cycles: float = Field(ge=0)
     subpartition_wavefront_cycles: float = Field(gt=0)
     subpartition_interval_cycles: float = Field(gt=0)
     load_latency_cycles: float = Field(gt=0)

@@ -6,8 +6,8 @@ import numpy as np
 
 from simulator.hw.config import HardwareConfig
 from simulator.hw.timing import Timing
-from simulator.lower.access_kinds import AccessKind
 from simulator.lower.access_answer import bank_rules
+from simulator.lower.access_kinds import AccessKind
 from simulator.lower.global_access import global_lines, l1_data_wavefronts
 from simulator.lower.instructions import ticks
 from simulator.lower.shared_access import shared_wavefronts_batch
@@ -22,7 +22,6 @@ from simulator.sm.inputs import (
     E_TENSOR,
     E_WAVEFRONTS,
     EVENT_SIZE,
-    TENSOR_SIZE,
     T_ADDRESS,
     T_BOX,
     T_DIMENSIONS,
@@ -30,6 +29,8 @@ from simulator.sm.inputs import (
     T_ROW,
     T_SHAPE,
     T_STRIDE,
+    T_WAVEFRONTS,
+    TENSOR_SIZE,
 )
 from simulator.trace.kernel_trace import LANES, NONE, KernelTrace, TensorMap
 
@@ -195,6 +196,9 @@ def lower_tensors(trace: KernelTrace, timing: Timing) -> np.ndarray:
         row[T_ELEMENT] = tensor.element_bytes
         row[T_DIMENSIONS] = n
         row[T_ROW] = ticks(_row_cycles(tensor, timing))
+        row[T_WAVEFRONTS] = ticks(
+            tensor.box[0] * tensor.element_bytes / timing.tensor_async.operand_bytes_per_cycle * timing.shared.fill_wavefront_cycles
+        )
         row[T_SHAPE : T_SHAPE + n] = tensor.shape
         row[T_STRIDE + 1 : T_STRIDE + n] = tensor.strides_bytes[: n - 1]
         row[T_BOX : T_BOX + n] = tensor.box

@@ -16,6 +16,7 @@ from simulator.sm.inputs import (
     I_KIND,
     I_LATENCY,
     I_PIPE,
+    I_PORT,
     I_READ,
     I_REASON,
     I_REGISTER_FILE,
@@ -191,6 +192,7 @@ def _lower_async_mma(row: np.ndarray, argument: np.ndarray, timing: Timing) -> N
     rows_per_mma = 64
     operand_bytes = n * k_bytes + (rows_per_mma * k_bytes if a_is_shared else 0)
     floor = 0.0 if a_is_shared else t.register_operand_floor_cycles
-    row[I_INTERVAL] = ticks(max(n / t.columns_per_cycle, operand_bytes / t.operand_bytes_per_cycle, floor))
+    row[I_INTERVAL] = ticks(max(n / t.columns_per_cycle, floor))
+    row[I_PORT] = ticks(operand_bytes / t.operand_bytes_per_cycle)
     row[I_LATENCY] = ticks(t.shared_operand_latency_cycles if a_is_shared else t.register_operand_latency_cycles)
     row[I_ARGUMENT] = commits

@@ -8,13 +8,11 @@ from simulator.hw.config import HardwareConfig
 from simulator.hw.timing import Timing
 from simulator.lower.instructions import ticks
 from simulator.memory.layout import MEMORY_PARAMETERS
-from simulator.sm.inputs import CYCLE, TICK_SHIFT
+from simulator.sm.inputs import CYCLE
 from simulator.sm.layout import SM_PARAMETERS
 
 QUANTUM_CYCLES = 32
 """How far one simulated SM may run ahead of another: well under an L2 latency."""
-WINDOW_SHIFT = 6
-"""Bandwidth servers resolve 2**6 cycles."""
 
 
 def lower_sm_parameters(timing: Timing) -> np.ndarray:
@@ -49,6 +47,7 @@ def lower_sm_parameters(timing: Timing) -> np.ndarray:
         "mbarrier_port": ticks(t.barrier.mbarrier_port_cycles),
         "mbarrier_release": ticks(t.barrier.mbarrier_release_cycles),
         "cluster_barrier": ticks(t.barrier.cluster_barrier_cycles),
+        "fill_wavefront": ticks(t.shared.fill_wavefront_cycles),
         "cta_interval": ticks(t.launch.cta_interval_cycles),
         "cta_turnaround": ticks(t.launch.cta_turnaround_cycles),
         "launch_latency": ticks(t.launch.latency_cycles),
@@ -65,7 +64,6 @@ def lower_memory_parameters(hw: HardwareConfig, timing: Timing, clock_hz: float,
         return max(1, ticks(sector * clock_hz / bytes_per_second))
 
     values: dict[str, int] = {
-        "window_shift": TICK_SHIFT + WINDOW_SHIFT,
         "near": ticks(timing.l2.near_latency_cycles),
         "far": ticks(timing.l2.far_extra_cycles),
         "dram": ticks(timing.dram.extra_latency_cycles),

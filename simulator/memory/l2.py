@@ -9,8 +9,7 @@ a fill, and drop the copy in the other one.  Reads of a line that is still on it
 
 from __future__ import annotations
 
-from numba import njit
-
+from simulator.compiled import compiled
 from simulator.isa.effects import (
     DRAM_READ_BYTES,
     DRAM_WRITE_BYTES,
@@ -27,10 +26,10 @@ from simulator.isa.effects import (
 from simulator.memory.calendar import reserve
 from simulator.memory.layout import (
     COUNTER,
-    DRAM,
     DRAM_LATENCY,
     DRAM_MIXED_WRITE_SECTOR,
     DRAM_READ_SECTOR,
+    DRAM_SERVER,
     DRAM_WRITE_SECTOR,
     FAR,
     L2_LINES,
@@ -38,8 +37,8 @@ from simulator.memory.layout import (
     L2_TAGS,
     L2_USES,
     L2_WAYS,
-    L2_WRITE,
     L2_WRITE_SECTOR,
+    L2_WRITE_SERVER,
     L_DIRTY,
     L_READY,
     L_VALID,
@@ -57,32 +56,32 @@ from simulator.memory.layout import (
 )
 
 
-@njit(cache=True)
+@compiled
 def scatter(line):
     """Spread a line number over 62 bits (multiplicative hash), for sets, partitions and sampling."""
     h = line * 0x1E3779B97F4A7C15
     return (h ^ (h >> 29)) & 0x3FFFFFFFFFFFFFFF
 
 
-@njit(cache=True)
+@compiled
 def sectors_in(mask):
     """Number of 32-byte sectors in a four-bit mask."""
     return (mask & 1) + (mask >> 1 & 1) + (mask >> 2 & 1) + (mask >> 3 & 1)
 
 
-@njit(cache=True)
+@compiled
 def home_of(x, h):
     """Home partition of a line by its hash."""
     return (h >> 40) % x[N_PARTITIONS]
 
 
-@njit(cache=True)
+@compiled
 def first_place(x, partition, h):
     """First place of the set of a line (the low hash bits, scaled to the number of sets)."""
     return (partition * x[L2_SETS] + ((h & 0xFFFFFFFF) * x[L2_SETS] >> 32)) * x[L2_WAYS]
 
 
-@njit(cache=True)
+@compiled
 def find(x, partition, h, line):
     """Place of ``line`` in a partition (index into tags and lines), or -1."""
     first = first_place(x, partition, h)
@@ -93,21 +92,21 @@ def find(x, partition, h, line):
     return -1
 
 
-@njit(cache=True)
+@compiled
 def record_at(x, place):
     """Offset of the record of a place."""
     return x[L2_LINES] + place * LINE_SIZE
 
 
-@njit(cache=True)
+@compiled
 def write_back(x, at, sectors):
     """Send evicted dirty sectors to DRAM; a write close to reads also pays the bus turnaround."""
     mixed = at - x[LAST_DRAM_READ] < x[TURNAROUND_WINDOW]
     x[COUNTER + DRAM_WRITE_BYTES] += sectors << 5
-    reserve(x, DRAM, at, sectors * x[DRAM_MIXED_WRITE_SECTOR if mixed else DRAM_WRITE_SECTOR])
+    reserve(x, x[DRAM_SERVER], at, sectors * x[DRAM_MIXED_WRITE_SECTOR if mixed else DRAM_WRITE_SECTOR])
 
 
-@njit(cache=True)
+@compiled
 def make_room(x, partition, h, line, at):
     """Evict the least recently used line of a set for ``line``; returns its place."""
     first = first_place(x, partition, h)
@@ -125,7 +124,7 @@ def make_room(x, partition, h, line, at):
     return place
 
 
-@njit(cache=True)
+@compiled
 def install(x, partition, h, line, mask, ready, at):
     """Put sectors of a line into a partition. Returns its record."""
     place = find(x, partition, h, line)
@@ -138,16 +137,16 @@ def install(x, partition, h, line, mask, ready, at):
     return record
 
 
-@njit(cache=True)
+@compiled
 def fetch_from_dram(x, mask, at):
     """Read sectors from DRAM; returns when they are at the SM, had it asked its near partition."""
     n = sectors_in(mask) << x[SAMPLE_SHIFT]
     x[COUNTER + DRAM_READ_BYTES] += n << 5
     x[LAST_DRAM_READ] = max(x[LAST_DRAM_READ], at)
-    return reserve(x, DRAM, at, n * x[DRAM_READ_SECTOR]) + x[DRAM_LATENCY] + x[NEAR]
+    return reserve(x, x[DRAM_SERVER], at, n * x[DRAM_READ_SECTOR]) + x[DRAM_LATENCY] + x[NEAR]
 
 
-@njit(cache=True)
+@compiled
 def read_line(x, line, mask, partition, domain, at):
     """Read sectors of one line for an SM. Returns (where it was served, when the data is at the SM)."""
     h = scatter(line)
@@ -171,7 +170,7 @@ def read_line(x, line, mask, partition, domain, at):
     return served, back
 
 
-@njit(cache=True)
+@compiled
 def read_beyond_near(x, line, h, mask, n, partition, at):
     """A near miss: ask the home partition, then DRAM. Returns (where it was served, when it is at the SM)."""
     x[COUNTER + L2_MISS_SECTORS] += n
@@ -191,7 +190,7 @@ def read_beyond_near(x, line, h, mask, n, partition, at):
     return SERVED_DRAM, back
 
 
-@njit(cache=True)
+@compiled
 def write_line(x, line, mask, at):
     """Write sectors of one line at their home; returns when the L2 has taken them."""
     h = scatter(line)
@@ -205,4 +204,4 @@ def write_line(x, line, mask, at):
                 x[record_at(x, place) + L_VALID] = 0
     record = install(x, home, h, line, mask, at, at)
     x[record + L_DIRTY] |= mask
-    return reserve(x, L2_WRITE, at, n * x[L2_WRITE_SECTOR])
+    return reserve(x, x[L2_WRITE_SERVER], at, n * x[L2_WRITE_SECTOR])

@@ -12,9 +12,9 @@ from __future__ import annotations
 import numpy as np
 
 from simulator.isa.effects import N_COUNTERS
+from simulator.memory.calendar import EMPTY, calendar_size, make_idle
 
 MEMORY_PARAMETERS = (
-    "window_shift",
     "near",
     "far",
     "dram",
@@ -30,7 +30,6 @@ MEMORY_PARAMETERS = (
     "n_partitions",
 )
 (
-    WINDOW_SHIFT,
     NEAR,
     FAR,
     DRAM_LATENCY,
@@ -52,13 +51,15 @@ MEMORY_PARAMETERS = (
     L2_LINES,
     MERGES,
     MERGE_SLOTS,
-    CALENDARS,
-    CALENDAR_WINDOWS,
+    L2_READ_SERVER,
+    L2_WRITE_SERVER,
+    DRAM_SERVER,
+    ATOMIC_SERVER,
     ADDRESSES,
     ADDRESS_SLOTS,
     LAST_DRAM_READ,
     COUNTER,
-) = range(27)
+) = range(28)
 N_MEMORY_HEADER = COUNTER + N_COUNTERS
 
 # Record of an L2 line (beside its tag and its last use): when its data is there, masks of valid and dirty sectors.
@@ -67,11 +68,13 @@ L_READY, L_VALID, L_DIRTY, LINE_SIZE = range(4)
 # Record of a read in flight in a request coalescer.
 MERGE_LINE, MERGE_UNTIL, MERGE_SIZE = range(3)
 
-# Servers, each with a calendar: a run of exhausted windows (first, one past last), then (window, used) pairs.
-L2_READ, L2_WRITE, DRAM, ATOMIC, N_SERVERS = range(5)
-EXHAUSTED_FIRST, EXHAUSTED_LAST, CALENDAR_START = range(3)
 
-EMPTY = -1
+
+SERVERS = (L2_READ_SERVER, L2_WRITE_SERVER, DRAM_SERVER, ATOMIC_SERVER)
+SERVER_SHIFT = 22
+"""Chip-wide servers resolve 2**22 ticks (64 cycles)."""
+SERVER_WINDOWS = 1 << 14
+"""A million cycles of backlog."""
 
 
 class Arena:
@@ -88,9 +91,9 @@ class Arena:
 
 
 def lay_out_memory(
-    arena: Arena, n_partitions: int, n_sets: int, n_ways: int, n_domains: int, merge_slots: int, n_windows: int
+    arena: Arena, n_partitions: int, n_sets: int, n_ways: int, n_domains: int, merge_slots: int
 ) -> dict[int, int]:
-    """Reserve the memory system's tables. Returns header entries. ``merge_slots``, ``n_windows``: powers of two."""
+    """Reserve the memory system's tables. Returns header entries. ``merge_slots``: a power of two."""
     lines = n_partitions * n_sets * n_ways
     return {
         L2_TAGS: arena.take(lines),
@@ -100,8 +103,7 @@ def lay_out_memory(
         L2_LINES: arena.take(lines * LINE_SIZE),
         MERGES: arena.take(n_domains * merge_slots * MERGE_SIZE),
         MERGE_SLOTS: merge_slots,
-        CALENDARS: arena.take(N_SERVERS * (CALENDAR_START + 2 * n_windows)),
-        CALENDAR_WINDOWS: n_windows,
+        **{server: arena.take(calendar_size(SERVER_WINDOWS)) for server in SERVERS},
         ADDRESSES: arena.take(merge_slots),
         ADDRESS_SLOTS: merge_slots,
         LAST_DRAM_READ: -(1 << 60),
@@ -112,8 +114,6 @@ def empty_memory(heap: np.ndarray, header: dict[int, int]) -> None:
     """Nothing cached, nothing in flight, idle servers."""
     heap[list(header)] = list(header.values())
     heap[header[L2_TAGS] : header[L2_USES]] = EMPTY
-    heap[header[MERGES] : header[CALENDARS] : MERGE_SIZE] = EMPTY
-    size = CALENDAR_START + 2 * header[CALENDAR_WINDOWS]
-    for server in range(N_SERVERS):
-        start = header[CALENDARS] + server * size + CALENDAR_START
-        heap[start : start + 2 * header[CALENDAR_WINDOWS] : 2] = EMPTY
+    heap[header[MERGES] : header[SERVERS[0]] : MERGE_SIZE] = EMPTY
+    for server in SERVERS:
+        make_idle(heap, header[server], SERVER_SHIFT, SERVER_WINDOWS)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from numba import njit
-
+from simulator.compiled import compiled
 from simulator.isa.effects import (
     BULK_COMMIT,
     BULK_LOAD,
@@ -22,6 +21,7 @@ from simulator.isa.effects import (
     STALL_FENCE,
     TENSOR_ASYNC,
 )
+from simulator.memory.calendar import reserve, reserve_share
 from simulator.memory.layout import COUNTER
 from simulator.sm.async_copy import load_box, store_box
 from simulator.sm.barrier import act_on_mbarrier, arrive, mbarrier_of
@@ -31,11 +31,14 @@ from simulator.sm.layout import (
     BULK_RELEASE,
     BULK_STORE_LATENCY,
     COPY_RING,
+    FILL_WAVEFRONT,
     L1_TAG,
     MBARRIER_PORT,
     OPERAND_RELEASE,
+    P_BLOCKED,
     P_N_MEMBERS,
-    P_SHARED,
+    P_OPERANDS,
+    P_PORT,
     P_STORE,
     P_WRITE_ACCEPTED,
     SCOREBOARD_RELEASE,
@@ -53,7 +56,7 @@ from simulator.sm.scoreboard import hold
 from simulator.sm.tensor_core import issue_mma
 
 
-@njit(cache=True)
+@compiled
 def act(x, k, sm, smsp, w, row, event, at):
     """Returns (result usable, operands read): the stamps of the write and of the read scoreboard."""
     effect = k[row + I_EFFECT]
@@ -68,8 +71,7 @@ def act(x, k, sm, smsp, w, row, event, at):
     if effect == TENSOR_ASYNC:
         issue_mma(x, k, w, row, at)
     elif effect == MBARRIER:
-        reached = max(x[sm + P_SHARED], at)
-        x[sm + P_SHARED] = reached + x[MBARRIER_PORT]
+        reached = reserve(x, x[sm + P_PORT], at, x[MBARRIER_PORT]) - x[MBARRIER_PORT]
         done = act_on_mbarrier(x, k, w, event, k[row + I_KIND], k[row + I_WRITE], reached + latency)
     elif effect < TENSOR_ASYNC:
         if event < 0:  # a copy whose source predicate is off: shared memory is zero-filled, nothing is requested
@@ -96,7 +98,7 @@ def act(x, k, sm, smsp, w, row, event, at):
     return done, release
 
 
-@njit(cache=True)
+@compiled
 def act_on_memory(x, k, sm, smsp, w, row, event, at):
     """Loads, stores, copies, atomics: through the L1 path, then to the memory system."""
     effect = k[row + I_EFFECT]
@@ -117,6 +119,7 @@ def act_on_memory(x, k, sm, smsp, w, row, event, at):
         return read_global(x, k, c, event, passed, k[row + I_KIND] > 0), release
     if effect == GLOBAL_COPY:
         done = read_global(x, k, c, event, passed, k[row + I_KIND] > 0)
+        done = reserve_share(x, x[sm + P_OPERANDS], done, k[event + E_WAVEFRONTS] * x[FILL_WAVEFRONT])
         x[w + W_COPY_LAST] = max(x[w + W_COPY_LAST], done)
         return done, release
     if effect == GLOBAL_ATOMIC:
@@ -127,9 +130,9 @@ def act_on_memory(x, k, sm, smsp, w, row, event, at):
     return done, release
 
 
-@njit(cache=True)
+@compiled
 def press_back(x, sm, at):
     """A store backlog beyond STORE_BACKLOG holds up the L1 path until it has drained to that."""
     backlog_ends = max(x[sm + P_STORE], x[sm + P_WRITE_ACCEPTED])
     if backlog_ends - at > x[STORE_BACKLOG]:
-        x[sm + P_SHARED] = max(x[sm + P_SHARED], backlog_ends - x[STORE_BACKLOG])
+        x[sm + P_BLOCKED] = max(x[sm + P_BLOCKED], backlog_ends - x[STORE_BACKLOG])

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from numba import njit
-
+from simulator.compiled import compiled
 from simulator.isa.effects import BULK_FILL_BYTES, FILL_BYTES, SERVED_COALESCED
+from simulator.memory.calendar import reserve_share
 from simulator.memory.l2 import read_line, sectors_in, write_line
 from simulator.memory.layout import COUNTER, SAMPLE_SHIFT
 from simulator.sm.global_memory import LINE_SHIFT, SECTOR_SHIFT, member_base, rotate, share_l2
@@ -21,6 +21,7 @@ from simulator.sm.inputs import (
     T_ROW,
     T_SHAPE,
     T_STRIDE,
+    T_WAVEFRONTS,
     TENSOR_SIZE,
 )
 from simulator.sm.layout import (
@@ -34,24 +35,25 @@ from simulator.sm.layout import (
     P_LAST_DELAY,
     P_MEMBERS,
     P_N_MEMBERS,
+    P_OPERANDS,
     P_STORE,
     P_WRITE_ACCEPTED,
 )
 
 
-@njit(cache=True)
+@compiled
 def tensor_of(k, event):
     """Record of the tensor map that an event names."""
     return k[K_TENSORS] + k[event + E_TENSOR] * TENSOR_SIZE
 
 
-@njit(cache=True)
+@compiled
 def coordinate(x, k, c, m, event, d):
     """Tensor coordinate ``d`` of an event for member ``m`` of CTA slot ``c``."""
     return k[event + E_COORDINATE + d] + member_base(x, k, c, m, event, d)
 
 
-@njit(cache=True)
+@compiled
 def rows_in_box(k, tensor):
     """Rows of a box: all dimensions but the innermost."""
     rows = 1
@@ -60,7 +62,7 @@ def rows_in_box(k, tensor):
     return rows
 
 
-@njit(cache=True)
+@compiled
 def row_extent(x, k, c, m, event, tensor, row):
     """Global byte range of a box row for member ``m``: (first, one past last); empty when outside the tensor."""
     start = coordinate(x, k, c, m, event, 0)
@@ -77,13 +79,13 @@ def row_extent(x, k, c, m, event, tensor, row):
     return address + start * k[tensor + T_ELEMENT], address + max(start, stop) * k[tensor + T_ELEMENT]
 
 
-@njit(cache=True)
+@compiled
 def first_followed_row(x, k, c, m, event):
     """Box rows whose coordinate is a multiple of the sampling step are followed: the first of them."""
     return -coordinate(x, k, c, m, event, 1) & ((1 << x[SAMPLE_SHIFT]) - 1)
 
 
-@njit(cache=True)
+@compiled
 def sector_mask(first, last, line):
     """Sectors of ``line`` in the byte range [first, last)."""
     low = max(first - (line << LINE_SHIFT), 0) >> SECTOR_SHIFT
@@ -91,7 +93,7 @@ def sector_mask(first, last, line):
     return (1 << high) - (1 << low)
 
 
-@njit(cache=True)
+@compiled
 def load_box(x, k, c, event, at):
     """Load a box into shared memory; returns when its last byte is there.
 
@@ -106,7 +108,8 @@ def load_box(x, k, c, event, at):
     step = 1 << x[SAMPLE_SHIFT]
     done = 0
     for row in range(first_followed_row(x, k, c, 0, event), rows, step):
-        done = max(done, request_row(x, k, c, sm, event, tensor, row, start + row * k[tensor + T_ROW]))
+        back = request_row(x, k, c, sm, event, tensor, row, start + row * k[tensor + T_ROW])
+        done = max(done, reserve_share(x, x[sm + P_OPERANDS], back, step * k[tensor + T_WAVEFRONTS]))
     if done == 0:
         done = end + x[sm + P_LAST_DELAY]
     for m in range(x[sm + P_N_MEMBERS]):
@@ -116,7 +119,7 @@ def load_box(x, k, c, event, at):
     return max(done, end) + x[BULK_EXTRA]
 
 
-@njit(cache=True)
+@compiled
 def request_row(x, k, c, sm, event, tensor, row, at):
     """Read one box row for every member; returns when member 0 has it."""
     n_members = x[sm + P_N_MEMBERS]
@@ -142,7 +145,7 @@ def request_row(x, k, c, sm, event, tensor, row, at):
     return share_l2(x, n_reads << x[SAMPLE_SHIFT], at, done)
 
 
-@njit(cache=True)
+@compiled
 def store_box(x, k, c, event, at):
     """Store a box from shared memory; returns when the SM has sent it and the L2 has taken it."""
     sm = x[c + C_SM]

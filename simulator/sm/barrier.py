@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from numba import njit
-
+from simulator.compiled import compiled
 from simulator.isa.effects import (
     MBARRIER_ARRIVE,
     MBARRIER_EXPECT,
@@ -51,7 +50,7 @@ from simulator.sm.layout import (
 from simulator.sm.scoreboard import block, hold, renew
 
 
-@njit(cache=True)
+@compiled
 def release_blocked(x, k, c, what, target, at):
     """Let the warps of a CTA that wait for (what, target) go on at ``at``."""
     first = x[c + C_FIRST_WARP]
@@ -61,7 +60,7 @@ def release_blocked(x, k, c, what, target, at):
             renew(x, k, w)
 
 
-@njit(cache=True)
+@compiled
 def arrive_barrier(x, k, c, number, n_needed, at):
     """A warp arrives at a named barrier; the last arrival releases all. Returns the release time, or NEVER.
 
@@ -78,7 +77,7 @@ def arrive_barrier(x, k, c, number, n_needed, at):
     return release
 
 
-@njit(cache=True)
+@compiled
 def meet_barrier(x, k, w, event, waits, at):
     """BAR: arrive, and wait unless it is BAR.ARV. Call after the warp was prepared for its next instruction."""
     c = x[w + W_CTA]
@@ -95,7 +94,7 @@ def meet_barrier(x, k, w, event, waits, at):
         renew(x, k, w)
 
 
-@njit(cache=True)
+@compiled
 def meet_cluster(x, k, w, arrives, at):
     """Cluster barrier, seen from one CTA whose peers keep its pace: opens when all its live warps arrived."""
     c = x[w + W_CTA]
@@ -111,13 +110,13 @@ def meet_cluster(x, k, w, arrives, at):
         renew(x, k, w)
 
 
-@njit(cache=True)
+@compiled
 def mbarrier_of(x, k, c, event):
     """Record of the mbarrier that an event names."""
     return c + C_MEMBERS + x[N_MEMBERS] + k[event + E_MBARRIER] * MBARRIER_SIZE
 
 
-@njit(cache=True)
+@compiled
 def act_on_mbarrier(x, k, w, event, kind, board, done):
     """SYNCS: initialise, arrive, arrive and expect bytes, or try_wait (result in scoreboard ``board``).
 
@@ -145,7 +144,7 @@ def act_on_mbarrier(x, k, w, event, kind, board, done):
     return done
 
 
-@njit(cache=True)
+@compiled
 def arrive(x, k, c, m, n_arrivals, n_expected, at):
     """Arrivals and expected bytes reach mbarrier ``m`` at ``at``; delivered bytes are negative expectations.
 

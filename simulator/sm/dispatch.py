@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from numba import njit
-
+from simulator.compiled import compiled
 from simulator.sm.barrier import arrive_barrier
 from simulator.sm.inputs import CYCLE, K_CTA_BASE, K_CTA_CLASS, K_N_CTAS, K_STREAM_START
 from simulator.sm.layout import (
@@ -62,7 +61,7 @@ from simulator.sm.layout import (
 from simulator.sm.scoreboard import renew
 
 
-@njit(cache=True)
+@compiled
 def place_next(x, k, c):
     """Give each member of a CTA slot's SM the next CTA of the grid; whether member 0 got one."""
     for m in range(x[N_MEMBERS]):
@@ -74,7 +73,7 @@ def place_next(x, k, c):
     return x[c + C_MEMBERS] >= 0
 
 
-@njit(cache=True)
+@compiled
 def start_cta(x, k, c, at):
     """Start the CTA of member 0 in slot ``c``: fresh barriers, its warps' streams, one launch interval."""
     sm = x[c + C_SM]
@@ -98,7 +97,7 @@ def start_cta(x, k, c, at):
         start_warp(x, k, w, k[K_CTA_CLASS], index, start)
 
 
-@njit(cache=True)
+@compiled
 def note_bases(x, k, c):
     """Copy the members' address differences into the slot's table, [column, member]."""
     at = x[c + C_BASES]
@@ -109,7 +108,7 @@ def note_bases(x, k, c):
         at += x[N_MEMBERS]
 
 
-@njit(cache=True)
+@compiled
 def start_warp(x, k, w, classes, index, start):
     """Point a warp at its stream."""
     stream = k[K_STREAM_START] + k[classes + index] * x[N_WARPS] + x[w + W_LANE]
@@ -130,7 +129,7 @@ def start_warp(x, k, w, classes, index, start):
         renew(x, k, w)
 
 
-@njit(cache=True)
+@compiled
 def finish_warp(x, k, w, at):
     """A warp has executed its last instruction; the last one of a CTA hands the slot to the next CTAs."""
     c = x[w + W_CTA]
@@ -149,7 +148,7 @@ def finish_warp(x, k, w, at):
         start_cta(x, k, c, at + x[CTA_TURNAROUND])
 
 
-@njit(cache=True)
+@compiled
 def launch(x, k, first_wave):
     """Fill the SMs in rounds, one CTA per SM and round. ``first_wave`` int64 [n_sms * n_slots, members], -1 none."""
     for s in range(x[N_SMS]):

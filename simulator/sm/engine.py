@@ -8,8 +8,7 @@ in turns of one quantum, far shorter than an L2 latency, over one shared memory 
 
 from __future__ import annotations
 
-from numba import njit
-
+from simulator.compiled import compiled
 from simulator.isa.effects import (
     BARRIER,
     BRANCH,
@@ -66,7 +65,7 @@ NO_BOARD = 7
 """Scoreboard number of an instruction that uses none."""
 
 
-@njit(cache=True)
+@compiled
 def issue(x, k, sm, smsp, w, at):
     """Warp ``w`` issues its next instruction at ``at``."""
     i = x[w + W_NEXT]
@@ -105,7 +104,7 @@ def issue(x, k, sm, smsp, w, at):
         meet_cluster(x, k, w, k[row + I_KIND] > 0, at)
 
 
-@njit(cache=True)
+@compiled
 def advance(x, k, sm, until, log, n_issued):
     """Issue on one SM everything before ``until``; returns (time of its next issue, instructions issued so far).
 
@@ -132,7 +131,7 @@ def advance(x, k, sm, until, log, n_issued):
         issue(x, k, sm, chosen, w, best)
 
 
-@njit(cache=True)
+@compiled
 def run(x, k, limit, log):
     """Advance all SMs until nothing is left to issue or ``limit`` instructions were issued.
 

@@ -6,8 +6,7 @@ addresses, so that the L2 sees the whole chip's traffic.  The order among them r
 
 from __future__ import annotations
 
-from numba import njit
-
+from simulator.compiled import compiled
 from simulator.isa.effects import (
     ATOMIC_SECTORS,
     FILL_BYTES,
@@ -20,11 +19,11 @@ from simulator.memory.l2 import read_line, scatter, sectors_in, write_line
 from simulator.memory.layout import (
     ADDRESS_SLOTS,
     ADDRESSES,
-    ATOMIC,
     ATOMIC_SAME_ADDRESS,
     ATOMIC_SECTOR,
+    ATOMIC_SERVER,
     COUNTER,
-    L2_READ,
+    L2_READ_SERVER,
     L2_SECTOR,
     NEAR,
     SAMPLE_SHIFT,
@@ -74,20 +73,20 @@ SECTOR_SHIFT = 5
 MASK_BITS = 8
 
 
-@njit(cache=True)
+@compiled
 def origin_of(x, k, c, m, event):
     """Global address of an event's pattern origin for member ``m`` of CTA slot ``c``."""
     return k[event + E_ADDRESS] + member_base(x, k, c, m, event, 0)
 
 
-@njit(cache=True)
+@compiled
 def member_base(x, k, c, m, event, d):
     """Difference of the address (d = 0) or of coordinate ``d`` of an event for member ``m``."""
     column = k[event + E_BASE + d]
     return x[x[c + C_BASES] + column * x[N_MEMBERS] + m] if column >= 0 else 0
 
 
-@njit(cache=True)
+@compiled
 def lines_of(k, event, origin):
     """Entries of the line table that an access at ``origin`` touches: (first, one past last)."""
     slot = k[k[K_SLOTS] + (origin & (LINE_BYTES - 1))]
@@ -95,21 +94,21 @@ def lines_of(k, event, origin):
     return k[variant], k[variant + 1]
 
 
-@njit(cache=True)
+@compiled
 def line_and_mask(k, entry, origin):
     """Line number and sector mask of a line-table entry for an access at ``origin``."""
     packed = k[k[K_LINES] + entry]
     return (origin >> LINE_SHIFT) + (packed >> MASK_BITS), packed & ((1 << MASK_BITS) - 1)
 
 
-@njit(cache=True)
+@compiled
 def is_sampled(x, line):
     """Whether a line is followed by address; the others take the fate of the last one that was."""
     shift = x[SAMPLE_SHIFT]
     return shift == 0 or (scatter(line) >> 52) & ((1 << shift) - 1) == 0
 
 
-@njit(cache=True)
+@compiled
 def request(x, sm, m, line, mask, at):
     """Read one line from L2 or beyond for member ``m``: (sectors that the L2 serves, when it is at the SM)."""
     member = sm + P_MEMBERS + 2 * m
@@ -125,13 +124,13 @@ SHARE_MEMORY = 6
 """The share of reads that are not merged is averaged over the last 2**6 followed lines."""
 
 
-@njit(cache=True)
+@compiled
 def l1_set(x, sm, line):
     """Offset of the L1 set of a line."""
     return x[sm + P_L1] + (line ^ (line >> LINE_SHIFT)) % x[L1_SETS] * x[L1_WAYS] * L1_LINE_SIZE
 
 
-@njit(cache=True)
+@compiled
 def probe_l1(x, sm, line, mask, at):
     """L1 look-up: record of the line when all its sectors are there, else -1."""
     first = l1_set(x, sm, line)
@@ -142,7 +141,7 @@ def probe_l1(x, sm, line, mask, at):
     return -1
 
 
-@njit(cache=True)
+@compiled
 def fill_l1(x, sm, line, mask, ready, at):
     """Put sectors into the L1, evicting the least recently used line of the set."""
     first = l1_set(x, sm, line)
@@ -161,7 +160,7 @@ def fill_l1(x, sm, line, mask, ready, at):
     x[victim + L1_USED] = at
 
 
-@njit(cache=True)
+@compiled
 def leave_sm(x, sm, n_sectors, at):
     """Take the miss path and the fill port for one line; returns when the request leaves the SM."""
     x[sm + P_MISS] = max(x[sm + P_MISS], at) + x[L1_MISS]
@@ -169,15 +168,15 @@ def leave_sm(x, sm, n_sectors, at):
     return max(x[sm + P_MISS], x[sm + P_FILL])
 
 
-@njit(cache=True)
+@compiled
 def share_l2(x, n_sectors, at, back):
     """Take L2 bandwidth for sectors requested at ``at``; data expected ``back`` comes no earlier than served."""
     if n_sectors == 0:
         return back
-    return max(back, reserve(x, L2_READ, at, n_sectors * x[L2_SECTOR]) + x[NEAR])
+    return max(back, reserve(x, x[L2_READ_SERVER], at, n_sectors * x[L2_SECTOR]) + x[NEAR])
 
 
-@njit(cache=True)
+@compiled
 def read_global(x, k, c, event, at, is_cached):
     """All lines of a load: returns when the last sector is there. ``is_cached``: whether the L1 is used."""
     sm = x[c + C_SM]
@@ -200,7 +199,7 @@ def read_global(x, k, c, event, at, is_cached):
     return done
 
 
-@njit(cache=True)
+@compiled
 def rotate(x, sm, n_members):
     """Member after which the next request starts: one further each time."""
     m = x[sm + P_ROTATION] + 1
@@ -208,7 +207,7 @@ def rotate(x, sm, n_members):
     return x[sm + P_ROTATION]
 
 
-@njit(cache=True)
+@compiled
 def miss(x, k, c, sm, event, nth, line, mask, at):
     """The ``nth`` line of an access leaves the SM, for every member; returns when member 0 has it."""
     n_members = x[sm + P_N_MEMBERS]
@@ -240,21 +239,21 @@ def miss(x, k, c, sm, event, nth, line, mask, at):
     return share_l2(x, n_reads, at, back)
 
 
-@njit(cache=True)
+@compiled
 def touches(k, event, origin, nth):
     """Whether an access at ``origin`` has an ``nth`` line (a different misalignment may touch fewer)."""
     first, last = lines_of(k, event, origin)
     return first + nth < last
 
 
-@njit(cache=True)
+@compiled
 def write_sampled(x, sm, line, mask, at):
     """Write one line to the L2 if it is followed; the SM notes when the L2 has taken it."""
     if is_sampled(x, line):
         x[sm + P_WRITE_ACCEPTED] = max(x[sm + P_WRITE_ACCEPTED], write_line(x, line, mask, at))
 
 
-@njit(cache=True)
+@compiled
 def write_global(x, k, c, event, at):
     """All lines of a store, for every member; returns when the SM's store port has sent it."""
     sm = x[c + C_SM]
@@ -273,7 +272,7 @@ def write_global(x, k, c, event, at):
     return sent
 
 
-@njit(cache=True)
+@compiled
 def update_global(x, k, c, event, at):
     """Atomics and reductions at the L2, for every member; returns when an old value is back at the SM.
 
@@ -290,7 +289,7 @@ def update_global(x, k, c, event, at):
             line, mask = line_and_mask(k, entry, origin)
             n = sectors_in(mask)
             x[COUNTER + ATOMIC_SECTORS] += n
-            served = reserve(x, ATOMIC, at, n * x[ATOMIC_SECTOR])
+            served = reserve(x, x[ATOMIC_SERVER], at, n * x[ATOMIC_SECTOR])
             address = x[ADDRESSES] + (scatter(line) & (x[ADDRESS_SLOTS] - 1))
             served = max(served, x[address]) + k[event + E_COUNT] * x[ATOMIC_SAME_ADDRESS]
             x[address] = served

@@ -9,18 +9,20 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+
+from simulator.compiled import compiled
 
 TICK_SHIFT = 16
 CYCLE = 1 << TICK_SHIFT
 """Ticks per SM cycle: fine enough that the chip-wide L2 time of one sector (0.006 cycles) is an integer within 0.3 %."""
 
-# Columns of Program.static. KIND: sub-kind of the effect; ARGUMENT: its static operand; REGISTER_FILE: 0 none,
+# Columns of Program.static. PORT: ticks of shared-memory port of an MMA's operands; KIND: sub-kind of the effect; ARGUMENT: its static operand; REGISTER_FILE: 0 none,
 # 1 reads registers, 2 reads three; REASON: stall reason of a wait on its scoreboard.
 (
     I_EFFECT,
     I_PIPE,
     I_INTERVAL,
+    I_PORT,
     I_LATENCY,
     I_STALL,
     I_WRITE,
@@ -31,7 +33,7 @@ CYCLE = 1 << TICK_SHIFT
     I_REGISTER_FILE,
     I_REASON,
     STATIC_SIZE,
-) = range(13)
+) = range(14)
 
 # Columns of Program.event_table. COORDINATE and BASE take five columns each, from the named one on.
 (
@@ -47,8 +49,8 @@ CYCLE = 1 << TICK_SHIFT
 E_BASE = E_COORDINATE + 5
 EVENT_SIZE = E_BASE + 5
 
-# Columns of Program.tensor. SHAPE, STRIDE and BOX take five columns each.
-T_ADDRESS, T_ELEMENT, T_DIMENSIONS, T_ROW, T_SHAPE = range(5)
+# Columns of Program.tensor. ROW: ticks per box row; WAVEFRONTS: shared-memory port ticks per row; SHAPE, STRIDE and BOX take five columns each.
+T_ADDRESS, T_ELEMENT, T_DIMENSIONS, T_ROW, T_WAVEFRONTS, T_SHAPE = range(6)
 T_STRIDE = T_SHAPE + 5
 T_BOX = T_STRIDE + 5
 TENSOR_SIZE = T_BOX + 5
@@ -139,19 +141,19 @@ def pack(program: Program) -> np.ndarray:
     return np.concatenate(pieces)
 
 
-@njit(cache=True)
+@compiled
 def static_row(k, i):
     """Offset of the static row of stream entry ``i``."""
     return k[K_STATIC] + (k[k[K_STREAMS] + i] & ((1 << ACTIVE_SHIFT) - 1)) * STATIC_SIZE
 
 
-@njit(cache=True)
+@compiled
 def active_lanes(k, i):
     """Lanes of stream entry ``i`` whose guard holds."""
     return k[k[K_STREAMS] + i] >> ACTIVE_SHIFT & 255
 
 
-@njit(cache=True)
+@compiled
 def event_row(k, i):
     """Offset of the event row of stream entry ``i``, -1 if it has none."""
     number = (k[k[K_STREAMS] + i] >> EVENT_SHIFT) - 1

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from simulator.isa.effects import N_PIPES, N_REASONS
-from simulator.memory.layout import EMPTY, N_MEMORY_HEADER, Arena, empty_memory, lay_out_memory
+from simulator.memory.calendar import EMPTY, calendar_size, make_idle
+from simulator.memory.layout import N_MEMORY_HEADER, Arena, empty_memory, lay_out_memory
 
 NEVER = 1 << 60
 """A time that does not come by itself: the warp waits for another warp or for a copy."""
@@ -23,6 +24,11 @@ COPY_RING = 16
 N_SUBPARTITIONS = 4
 N_SCOREBOARDS = 6
 N_BARRIERS = 16
+PORT_SHIFT = 20
+"""The shared-memory port resolves 2**20 ticks (16 cycles)."""
+OPERAND_SHIFT = 25
+"""MMA operands and copies share the port over 2**25 ticks (512 cycles): copies are buffered, so bursts do not hurt."""
+PORT_WINDOWS = 1 << 12
 SHARE_SHIFT = 16
 """P_READ_SHARE is a fraction of 2**16."""
 GROUP_WARPS = 4
@@ -57,6 +63,7 @@ SM_PARAMETERS = (
     "mbarrier_port",
     "mbarrier_release",
     "cluster_barrier",
+    "fill_wavefront",
     "cta_interval",
     "cta_turnaround",
     "launch_latency",
@@ -91,6 +98,7 @@ SM_PARAMETERS = (
     MBARRIER_PORT,
     MBARRIER_RELEASE,
     CLUSTER_BARRIER_TIME,
+    FILL_WAVEFRONT,
     CTA_INTERVAL,
     CTA_TURNAROUND,
     LAUNCH_LATENCY,
@@ -113,6 +121,7 @@ SM_PARAMETERS = (
     GROUPS,
     SMSPS,
     L1S,
+    PORTS,
     L1_SETS,
     L1_WAYS,
     STALLS,
@@ -120,7 +129,7 @@ SM_PARAMETERS = (
     NEXT_CTA,
     CTAS_FINISHED,
     END_OF_HEADER,
-) = range(N_MEMORY_HEADER, N_MEMORY_HEADER + 56)
+) = range(N_MEMORY_HEADER, N_MEMORY_HEADER + 58)
 
 # Record of a warp.
 (
@@ -176,9 +185,11 @@ S_SHARED_QUEUE = S_PIPES + N_PIPES
 S_GLOBAL_QUEUE = S_SHARED_QUEUE + RING
 S_ROSTER = S_GLOBAL_QUEUE + RING
 
-# Record of an SM: busy-until stamps of its shared resources; then (partition, domain) of each member.
+# Record of an SM: its shared-memory port (a server), busy-until stamps of its other resources; then (partition, domain) of each member.
 (
-    P_SHARED,
+    P_PORT,
+    P_OPERANDS,
+    P_BLOCKED,
     P_BARRIER,
     P_TENSOR,
     P_TENSOR_SINCE,
@@ -198,7 +209,7 @@ S_ROSTER = S_GLOBAL_QUEUE + RING
     P_L1,
     P_NUMBER,
     P_MEMBERS,
-) = range(20)
+) = range(22)
 
 # Record of a line in an L1.
 L1_LINE, L1_USED, L1_READY, L1_VALID, L1_LINE_SIZE = range(5)
@@ -225,7 +236,6 @@ class MachineShape:
     l2_ways: int
     n_domains: int
     merge_slots: int
-    n_windows: int
 
     @property
     def n_sms(self) -> int:
@@ -243,7 +253,7 @@ def make_machine(shape: MachineShape, memory_parameters: np.ndarray, sm_paramete
     sm_size = P_MEMBERS + 2 * n_members
     arena = Arena(END_OF_HEADER)
     memory = lay_out_memory(
-        arena, shape.n_partitions, shape.l2_sets, shape.l2_ways, shape.n_domains, shape.merge_slots, shape.n_windows
+        arena, shape.n_partitions, shape.l2_sets, shape.l2_ways, shape.n_domains, shape.merge_slots
     )
     header = {
         N_SMS: n_sms,
@@ -265,6 +275,7 @@ def make_machine(shape: MachineShape, memory_parameters: np.ndarray, sm_paramete
         L1_SETS: max(1, shape.l1_sets),
         L1_WAYS: shape.l1_ways,
         L1S: arena.take(n_sms * max(1, shape.l1_sets) * shape.l1_ways * L1_LINE_SIZE),
+        PORTS: arena.take(2 * n_sms * calendar_size(PORT_WINDOWS)),
         STALLS: arena.take(N_REASONS),
         SPANS: arena.take(2 * shape.n_ctas),
     }
@@ -274,7 +285,7 @@ def make_machine(shape: MachineShape, memory_parameters: np.ndarray, sm_paramete
     x[N_MEMORY_HEADER : N_MEMORY_HEADER + len(sm_parameters)] = sm_parameters
     x[list(header)] = list(header.values())
     x[header[SPANS] : header[SPANS] + 2 * shape.n_ctas] = EMPTY
-    x[header[L1S] : header[STALLS] : L1_LINE_SIZE] = EMPTY
+    x[header[L1S] : header[PORTS] : L1_LINE_SIZE] = EMPTY
     _link(x, shape)
     return x
 
@@ -288,6 +299,10 @@ def _link(x: np.ndarray, shape: MachineShape) -> None:
         x[sm + P_SMSPS] = x[SMSPS] + s * N_SUBPARTITIONS * x[SMSP_SIZE]
         x[sm + P_L1] = x[L1S] + s * x[L1_SETS] * x[L1_WAYS] * L1_LINE_SIZE
         x[sm + P_NUMBER] = s
+        x[sm + P_PORT] = x[PORTS] + 2 * s * calendar_size(PORT_WINDOWS)
+        x[sm + P_OPERANDS] = x[sm + P_PORT] + calendar_size(PORT_WINDOWS)
+        make_idle(x, x[sm + P_PORT], PORT_SHIFT, PORT_WINDOWS)
+        make_idle(x, x[sm + P_OPERANDS], OPERAND_SHIFT, PORT_WINDOWS)
         for m, chip_sm in enumerate(chip_sms):
             x[sm + P_MEMBERS + 2 * m] = shape.partition_of[chip_sm]
             x[sm + P_MEMBERS + 2 * m + 1] = shape.domain_of[chip_sm]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from numba import njit
-
+from simulator.compiled import compiled
 from simulator.isa.effects import FILL_BYTES, L1_HIT_SECTORS, L1_READ_SECTORS
 from simulator.memory.layout import COUNTER
 from simulator.sm.global_memory import fill_l1, is_sampled, leave_sm, probe_l1, request, share_l2, write_sampled
@@ -31,14 +30,14 @@ ALL_SECTORS = 15
 SECTORS_PER_LINE = 4
 
 
-@njit(cache=True)
+@compiled
 def local_line(x, k, w, m, event):
     """Line of the first word of a local access by warp ``w`` on member ``m`` of its SM."""
     chip_sm = m * x[N_SMS] + x[x[w + W_SM] + P_NUMBER]
     return LOCAL_SPACE + (((chip_sm << 24) + w) << FRAME_SHIFT) + (k[event + E_ADDRESS] >> WORD_SHIFT)
 
 
-@njit(cache=True)
+@compiled
 def read_local(x, k, w, event, at):
     """Load words of the frame (E_COUNT words a lane); returns when they are there."""
     sm = x[w + W_SM]
@@ -57,7 +56,7 @@ def read_local(x, k, w, event, at):
     return done
 
 
-@njit(cache=True)
+@compiled
 def miss_local(x, k, w, sm, event, word, at):
     """One word's line leaves the SM, for every member; returns when member 0 has it."""
     n_reads = 0
@@ -77,7 +76,7 @@ def miss_local(x, k, w, sm, event, word, at):
     return share_l2(x, n_reads, at, back)
 
 
-@njit(cache=True)
+@compiled
 def write_local(x, k, w, event, at):
     """Store words of the frame: into the L1 and through to the L2; returns when they have left the SM."""
     sm = x[w + W_SM]

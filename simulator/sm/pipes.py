@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from numba import njit
-
+from simulator.compiled import compiled
 from simulator.isa.effects import PIPE_GLOBAL, PIPE_SHARED
+from simulator.memory.calendar import reserve
 from simulator.sm.inputs import CYCLE, I_INTERVAL, I_PIPE, I_REGISTER_FILE
 from simulator.sm.layout import (
     CONTENTION,
     FMA_DELAY,
     GLOBAL_QUEUE,
-    P_SHARED,
+    P_BLOCKED,
+    P_PORT,
     P_TENSOR,
     P_TENSOR_SINCE,
     RING,
@@ -27,7 +28,7 @@ from simulator.sm.layout import (
 )
 
 
-@njit(cache=True)
+@compiled
 def execute(x, k, row, smsp, sm, at):
     """A fixed-latency instruction: its pipe is busy for the interval.
 
@@ -42,7 +43,7 @@ def execute(x, k, row, smsp, sm, at):
             x[sm + P_TENSOR] += x[FMA_DELAY]
 
 
-@njit(cache=True)
+@compiled
 def enter_queue(x, smsp, queue, head_field, pipe, depth, at, leaves):
     """Note when an access leaves its sub-partition's queue; the pipe is free when the queue has room."""
     head = x[smsp + head_field]
@@ -54,7 +55,7 @@ def enter_queue(x, smsp, queue, head_field, pipe, depth, at, leaves):
     x[smsp + S_PIPES + pipe] = free
 
 
-@njit(cache=True)
+@compiled
 def access_shared(x, smsp, sm, at, wavefronts):
     """Pass ``wavefronts`` through the sub-partition's interface and the SM's shared-memory port.
 
@@ -62,17 +63,18 @@ def access_shared(x, smsp, sm, at, wavefronts):
     several together one a cycle (smem_throughput in the measured microbenchmarks).
     """
     previous = x[smsp + S_SHARED_QUEUE + ((x[smsp + S_SHARED_HEAD] - 1) & (RING - 1))]
-    start = max(at, previous, x[sm + P_SHARED])
-    x[sm + P_SHARED] = start + wavefronts * x[WAVEFRONT]
+    start = max(at, previous)
+    passed = reserve(x, x[sm + P_PORT], start, wavefronts * x[WAVEFRONT])
     interface = max(x[SUBPARTITION_INTERVAL], wavefronts * x[SUBPARTITION_WAVEFRONT])
-    enter_queue(x, smsp, S_SHARED_QUEUE, S_SHARED_HEAD, PIPE_SHARED, x[SHARED_QUEUE], at, start + interface)
-    return start + (wavefronts - 1) * x[WAVEFRONT]
+    leaves = max(start + interface, passed)
+    enter_queue(x, smsp, S_SHARED_QUEUE, S_SHARED_HEAD, PIPE_SHARED, x[SHARED_QUEUE], at, leaves)
+    return passed - x[WAVEFRONT]
 
 
-@njit(cache=True)
+@compiled
 def access_global(x, smsp, sm, at, occupancy):
     """Take the L1's data path for ``occupancy`` ticks; returns when the access has passed it."""
-    start = max(at + CYCLE, x[sm + P_SHARED])
-    x[sm + P_SHARED] = start + occupancy
-    enter_queue(x, smsp, S_GLOBAL_QUEUE, S_GLOBAL_HEAD, PIPE_GLOBAL, x[GLOBAL_QUEUE], at, start)
-    return start + occupancy
+    start = max(at + CYCLE, x[sm + P_BLOCKED])
+    passed = reserve(x, x[sm + P_PORT], start, occupancy)
+    enter_queue(x, smsp, S_GLOBAL_QUEUE, S_GLOBAL_HEAD, PIPE_GLOBAL, x[GLOBAL_QUEUE], at, passed - occupancy)
+    return passed

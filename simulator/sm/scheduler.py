@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from numba import njit
-
+from simulator.compiled import compiled
 from simulator.sm.layout import (
     NEVER,
     S_CANDIDATE,
@@ -19,7 +18,7 @@ from simulator.sm.layout import (
 )
 
 
-@njit(cache=True)
+@compiled
 def choose_warp(x, smsp):
     """Find the warp that issues next on a sub-partition and when."""
     now = x[smsp + S_NOW]

@@ -7,8 +7,7 @@ completion has passed".  A stamp of NEVER belongs to a try_wait whose phase is s
 
 from __future__ import annotations
 
-from numba import njit
-
+from simulator.compiled import compiled
 from simulator.isa.effects import (
     COPY_WAIT,
     LONG_SCOREBOARD,
@@ -59,7 +58,7 @@ from simulator.sm.layout import (
 )
 
 
-@njit(cache=True)
+@compiled
 def block(x, w, what, target, reason):
     """The warp waits for another agent; whoever resolves ``target`` wakes it."""
     x[w + W_BLOCK] = what
@@ -68,7 +67,7 @@ def block(x, w, what, target, reason):
     x[w + W_REASON] = reason
 
 
-@njit(cache=True)
+@compiled
 def hold(x, w, at, reason):
     """Whatever warp ``w`` does next starts at ``at`` or later; call before ``prepare``."""
     if at > x[w + W_HELD]:
@@ -76,7 +75,7 @@ def hold(x, w, at, reason):
         x[w + W_HELD_REASON] = reason
 
 
-@njit(cache=True)
+@compiled
 def delay(x, w, at, reason):
     """The prepared warp waits at least until ``at``."""
     if at > x[w + W_READY]:
@@ -84,7 +83,7 @@ def delay(x, w, at, reason):
         x[w + W_REASON] = reason
 
 
-@njit(cache=True)
+@compiled
 def mark_scoreboard(x, w, board, at, reason):
     """A scoreboard clears when the newest operation on it completes."""
     if at > x[w + W_SCOREBOARD + board]:
@@ -92,7 +91,7 @@ def mark_scoreboard(x, w, board, at, reason):
         x[w + W_SCOREBOARD_REASON + board] = reason
 
 
-@njit(cache=True)
+@compiled
 def prepare(x, k, w):
     """Set when warp ``w`` may issue its next instruction, and why it waits until then."""
     i = x[w + W_NEXT]
@@ -120,7 +119,7 @@ def prepare(x, k, w):
         prepare_asynchronous(x, k, w, row)
 
 
-@njit(cache=True)
+@compiled
 def prepare_asynchronous(x, k, w, row):
     """Waits for MMA groups, for room in the MMA queue, for copy groups, for an earlier try_wait."""
     effect = k[row + I_EFFECT]
@@ -145,7 +144,7 @@ def prepare_asynchronous(x, k, w, row):
         block(x, w, ON_MBARRIER, 0, STALL_MBARRIER)
 
 
-@njit(cache=True)
+@compiled
 def renew(x, k, w):
     """What the warp waited for has happened: prepare it again and let its scheduler see it."""
     prepare(x, k, w)

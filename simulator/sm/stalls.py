@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from numba import njit
-
+from simulator.compiled import compiled
 from simulator.isa.effects import (
     LG_THROTTLE,
     MATH_THROTTLE,
@@ -18,7 +17,7 @@ from simulator.sm.inputs import CYCLE
 from simulator.sm.layout import S_PIPES, STALLS, W_ISSUED, W_PIPE, W_READY, W_REASON, W_SMSP, W_STALLED
 
 
-@njit(cache=True)
+@compiled
 def account(x, w, at):
     """Book the time from the previous issue of ``w`` to its issue ``at``."""
     stalls = x[STALLS]

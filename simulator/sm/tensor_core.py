@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from numba import njit
-
+from simulator.compiled import compiled
 from simulator.isa.effects import PIPE_TENSOR_ASYNC, TENSOR_BUSY_TICKS
+from simulator.memory.calendar import reserve_share
 from simulator.memory.layout import COUNTER
-from simulator.sm.inputs import I_ARGUMENT, I_INTERVAL, I_LATENCY
+from simulator.sm.inputs import I_ARGUMENT, I_INTERVAL, I_LATENCY, I_PORT
 from simulator.sm.layout import (
     G_ARRIVED,
     G_COMPLETED,
@@ -18,6 +18,7 @@ from simulator.sm.layout import (
     ON_TENSOR_GROUP,
     ON_TENSOR_QUEUE,
     P_N_MEMBERS,
+    P_OPERANDS,
     P_TENSOR,
     P_TENSOR_SINCE,
     RING,
@@ -36,7 +37,7 @@ from simulator.sm.layout import (
 from simulator.sm.scoreboard import renew
 
 
-@njit(cache=True)
+@compiled
 def issue_mma(x, k, w, row, at):
     """One warp issues an asynchronous MMA; the last of its warpgroup starts it."""
     x[x[w + W_SMSP] + S_PIPES + PIPE_TENSOR_ASYNC] = at + x[TENSOR_ISSUE]
@@ -53,27 +54,29 @@ def issue_mma(x, k, w, row, at):
     if x[g + G_ARRIVED + slot] < n_warps:
         return
     x[g + G_ARRIVED + slot] = 0
-    done = start_mma(x, x[w + W_SM], at, k[row + I_INTERVAL])
-    x[g + G_START_AT + slot] = done - k[row + I_INTERVAL]
+    start, end = start_mma(x, x[w + W_SM], at, k[row + I_INTERVAL], k[row + I_PORT])
+    x[g + G_START_AT + slot] = start
     x[g + G_STARTED] = number + 1
     if commits:
-        x[g + G_DONE_AT + (x[g + G_COMPLETED] & (RING - 1))] = done + k[row + I_LATENCY]
+        x[g + G_DONE_AT + (x[g + G_COMPLETED] & (RING - 1))] = end + k[row + I_LATENCY]
         x[g + G_COMPLETED] += 1
     first = w - in_group * WARP_FIELDS
     for other in range(first, first + n_warps * WARP_FIELDS, WARP_FIELDS):
         what = x[other + W_BLOCK]
-        if what == ON_TENSOR_GROUP and x[other + W_TARGET] <= x[g + G_COMPLETED]:
-            renew(x, k, other)
-        elif what == ON_TENSOR_QUEUE and x[other + W_TARGET] <= x[g + G_STARTED]:
+        if (what == ON_TENSOR_GROUP and x[other + W_TARGET] <= x[g + G_COMPLETED]) or (what == ON_TENSOR_QUEUE and x[other + W_TARGET] <= x[g + G_STARTED]):
             renew(x, k, other)
 
 
-@njit(cache=True)
-def start_mma(x, sm, at, interval):
-    """Occupy the SM's tensor cores; returns when the interval ends."""
+@compiled
+def start_mma(x, sm, at, interval, port):
+    """Occupy the SM's tensor cores and its shared-memory port; returns (start, end of the interval).
+
+    Operands come through the port that loads, stores and copies use: an MMA takes as long as the slower of the two.
+    """
     start = max(x[sm + P_TENSOR], at)
     if start > x[sm + P_TENSOR]:
         x[sm + P_TENSOR_SINCE] = start
-    x[sm + P_TENSOR] = start + interval
-    x[COUNTER + TENSOR_BUSY_TICKS] += interval * x[sm + P_N_MEMBERS]
-    return start + interval
+    end = max(start + interval, reserve_share(x, x[sm + P_OPERANDS], start, port))
+    x[sm + P_TENSOR] = end
+    x[COUNTER + TENSOR_BUSY_TICKS] += (end - start) * x[sm + P_N_MEMBERS]
+    return start, end
