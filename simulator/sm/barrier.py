@@ -168,4 +168,5 @@ def arrive(x, k, c, m, n_arrivals, n_expected, at):
         x[w + W_SCOREBOARD + board] = x[m + M_DONE_AT]
         x[w + W_SCOREBOARD_REASON + board] = STALL_MBARRIER
         if x[w + W_BLOCK] == ON_MBARRIER:
+            hold(x, w, x[m + M_DONE_AT], STALL_MBARRIER)
             renew(x, k, w)
