@@ -1,0 +1,453 @@
+"""Lowering of register-to-register instructions: integer, bitwise, predicate, float, conversion, cross-lane."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+
+import numpy as np
+
+from simulator.frontends.sass.defuse import result_count
+from simulator.frontends.sass.operands import ZERO, Operand, OperandKind
+from simulator.frontends.sass.row_layout import Draft, NotInterpreted, is_predicate
+from simulator.frontends.sass.semantics import codes
+
+Lowering = Callable[[Draft], Draft]
+
+COMPARISONS = {
+    "F": codes.FALSE, "LT": codes.LESS, "EQ": codes.EQUAL, "LE": codes.LESS_EQUAL, "GT": codes.GREATER,
+    "NE": codes.NOT_EQUAL, "GE": codes.GREATER_EQUAL, "T": codes.TRUE,
+}
+FLOAT_COMPARISONS = COMPARISONS | {"NUM": codes.NUMBER, "NAN": codes.NOT_A_NUMBER}
+COMBINATIONS = {"AND": codes.COMBINE_AND, "OR": codes.COMBINE_OR, "XOR": codes.COMBINE_XOR}
+ROUNDINGS = {"RM": codes.ROUND_DOWN, "RP": codes.ROUND_UP, "RZ": codes.ROUND_TO_ZERO}
+INTEGRAL_ROUNDINGS = {"FLOOR": codes.ROUND_DOWN, "CEIL": codes.ROUND_UP, "TRUNC": codes.ROUND_TO_ZERO}
+TRANSCENDENTALS = {
+    "RCP": codes.RECIPROCAL, "RSQ": codes.RECIPROCAL_ROOT, "SQRT": codes.ROOT, "EX2": codes.EXPONENTIAL,
+    "LG2": codes.LOGARITHM, "SIN": codes.SINE, "COS": codes.COSINE,
+}
+SHUFFLES = {
+    "IDX": codes.SHUFFLE_INDEX, "UP": codes.SHUFFLE_UP, "DOWN": codes.SHUFFLE_DOWN, "BFLY": codes.SHUFFLE_BUTTERFLY,
+}
+VOTES = {"ANY": codes.VOTE_ANY, "ALL": codes.VOTE_ALL, "EQ": codes.VOTE_EQUAL}
+REDUCTIONS = {
+    "SUM": codes.REDUCE_ADD, "MIN": codes.REDUCE_MINIMUM, "MAX": codes.REDUCE_MAXIMUM, "AND": codes.REDUCE_AND,
+    "OR": codes.REDUCE_OR, "XOR": codes.REDUCE_XOR,
+}
+INTEGER_TYPES = {f"{sign}{bits}": (bits, sign == "S") for sign in "US" for bits in (8, 16, 32, 64)}
+PERMUTE_MODES = frozenset({"F4E", "B4E", "RC8", "ECL", "ECR", "RC16"})
+
+
+def split(draft: Draft) -> tuple[tuple[Operand, ...], list[Operand], list[Operand]]:
+    """(results, register-like sources, predicate sources) of an instruction, in printed order."""
+    instruction = draft.instruction
+    count = result_count(instruction)
+    sources = instruction.operands[count:]
+    return (
+        instruction.operands[:count],
+        [operand for operand in sources if not is_predicate(operand)],
+        [operand for operand in sources if is_predicate(operand)],
+    )
+
+
+def has(draft: Draft, modifier: str) -> bool:
+    """Does the mnemonic carry a modifier?"""
+    return modifier in draft.instruction.modifiers
+
+
+def pick(draft: Draft, table: dict[str, int], default: int | None = None) -> int:
+    """Value of the first modifier that a table has."""
+    for modifier in draft.instruction.modifiers:
+        if modifier in table:
+            return table[modifier]
+    if default is None:
+        raise NotInterpreted(draft.instruction.opcode)
+    return default
+
+
+def immediate(operand: Operand) -> int:
+    """Value of an operand that must be an immediate."""
+    if operand.kind is not OperandKind.IMMEDIATE:
+        raise NotInterpreted(f"operand {operand.text}")
+    return operand.value
+
+
+def carries_in(draft: Draft, predicates: list[Operand]) -> None:
+    """Predicate sources as carries into slots p and q."""
+    draft.no_predicate("p", "q")
+    for slot, operand in zip("pq", predicates, strict=False):
+        draft.predicate_source(slot, operand)
+
+
+def add(draft: Draft) -> Draft:
+    """IADD3, VIADD, IADD: up to three terms, carries in and out, or one 64-bit sum."""
+    results, sources, predicates = split(draft)
+    wide = has(draft, "64")
+    for slot, operand in zip("abc", sources, strict=False):
+        draft.source(slot, operand, wide=wide)
+    draft.results(results, 2 if wide else 1)
+    if wide:
+        return draft.verb(codes.INTEGER, codes.ADD_PAIR).additive("abc")
+    carries_in(draft, predicates)
+    simple = not predicates and not any(is_predicate(operand) for operand in results)
+    return draft.verb(codes.INTEGER, codes.ADD3 if simple else codes.ADD3_CARRY).additive("abc")
+
+
+def multiply_add(draft: Draft) -> Draft:
+    """IMAD and its forms; products with zero or one become moves and sums."""
+    results, sources, predicates = split(draft)
+    a, b, c = sources
+    unsigned = int(has(draft, "U32"))
+    if has(draft, "WIDE") or has(draft, "HI"):
+        if predicates or len(results) > 1:
+            raise NotInterpreted(draft.instruction.opcode)
+        verb = codes.MULTIPLY_WIDE if has(draft, "WIDE") else codes.MULTIPLY_HIGH
+        draft.source("a", a).source("b", b).source("c", c, wide=True).set(x0=unsigned)
+        draft.results(results, 2 if verb == codes.MULTIPLY_WIDE else 1)
+        return draft.verb(codes.INTEGER, verb).additive("c" if verb == codes.MULTIPLY_WIDE else "")
+    draft.results(results)
+    carries_in(draft, predicates)
+    if ZERO in (a.index, b.index):
+        if not predicates:
+            return draft.source("a", c).verb(codes.INTEGER, codes.MOVE).additive("a")
+        return draft.source("c", c).verb(codes.INTEGER, codes.ADD3_CARRY).additive("c")
+    if b.kind is OperandKind.IMMEDIATE and b.value == 1 and not predicates:
+        return draft.source("a", a).source("b", c).verb(codes.INTEGER, codes.ADD3).additive("ab")
+    draft.source("a", a).source("b", b).source("c", c)
+    return draft.verb(codes.INTEGER, codes.MULTIPLY_ADD).additive("c")
+
+
+def shift_add(draft: Draft) -> Draft:
+    """LEA, LEA.HI (optionally sign extended), with carries."""
+    results, sources, predicates = split(draft)
+    draft.no_predicate("p")
+    if predicates:
+        draft.predicate_source("p", predicates[-1])
+    high, extends = has(draft, "HI"), has(draft, "SX32")
+    if high and not extends:
+        a, b, c, shift = sources
+        draft.source("c", c)
+    else:
+        a, b, shift = sources
+    draft.source("a", a).source("b", b).set(x0=immediate(shift), x2=int(extends)).results(results)
+    return draft.verb(codes.INTEGER, codes.SHIFT_ADD_HIGH if high else codes.SHIFT_ADD).additive("b")
+
+
+def move(draft: Draft) -> Draft:
+    """MOV, S2R, CS2R and unindexed constant loads."""
+    results, sources, _ = split(draft)
+    base = draft.instruction.base
+    wide = has(draft, "64") or (base == "CS2R" and not has(draft, "32"))
+    draft.source("a", sources[0], wide=wide).results(results, 2 if wide else 1)
+    return draft.verb(codes.INTEGER, codes.MOVE_PAIR if wide else codes.MOVE).additive("a")
+
+
+def absolute(draft: Draft) -> Draft:
+    """IABS."""
+    results, sources, _ = split(draft)
+    return draft.source("a", sources[0]).results(results).verb(codes.INTEGER, codes.ABSOLUTE)
+
+
+def minimum_maximum(draft: Draft) -> Draft:
+    """VIMNMX, IMNMX; VIADDMNMX adds first."""
+    results, sources, predicates = split(draft)
+    for slot, operand in zip("abc", sources, strict=False):
+        draft.source(slot, operand)
+    draft.results(results).predicate_source("p", predicates[-1]).set(x0=int(has(draft, "U32")), x1=draft.layout.zero)
+    return draft.verb(codes.INTEGER, codes.ADD_MINIMUM_MAXIMUM if len(sources) == 3 else codes.MINIMUM_MAXIMUM)
+
+
+def compare(draft: Draft) -> Draft:
+    """ISETP, with the .EX form that continues a 64-bit comparison."""
+    results, sources, predicates = split(draft)
+    if has(draft, "U64") or has(draft, "S64"):
+        raise NotInterpreted(draft.instruction.opcode)
+    draft.source("a", sources[0]).source("b", sources[1]).results(results).predicate_source("p", predicates[0])
+    draft.no_predicate("q").set(x0=pick(draft, COMPARISONS), x1=int(has(draft, "U32")), x2=pick(draft, COMBINATIONS))
+    if has(draft, "EX"):
+        draft.predicate_source("q", predicates[1]).set(x3=1)
+    return draft.verb(codes.INTEGER, codes.COMPARE).additive("ab")
+
+
+def dot_product(draft: Draft) -> Draft:
+    """IDP.4A with byte types of both factors."""
+    results, sources, _ = split(draft)
+    if not has(draft, "4A"):
+        raise NotInterpreted(draft.instruction.opcode)
+    types = [m for m in draft.instruction.modifiers if m in INTEGER_TYPES]
+    for slot, operand in zip("abc", sources, strict=True):
+        draft.source(slot, operand)
+    draft.set(x0=int(types[0] == "S8"), x1=int(types[-1] == "S8")).results(results)
+    return draft.verb(codes.INTEGER, codes.DOT_PRODUCT).additive("c")
+
+
+def logic3(draft: Draft) -> Draft:
+    """LOP3.LUT; the predicate result tells whether the word is not zero."""
+    results, sources, predicates = split(draft)
+    for slot, operand in zip("abc", sources[:3], strict=True):
+        draft.source(slot, operand)
+    draft.no_predicate("p").set(x0=immediate(sources[3]), x1=int(not has(draft, "PAND"))).results(results)
+    if predicates:
+        draft.predicate_source("p", predicates[-1])
+    return draft.verb(codes.LOGIC, codes.LOGIC3)
+
+
+def funnel_shift(draft: Draft) -> Draft:
+    """SHF."""
+    results, sources, _ = split(draft)
+    for slot, operand in zip("abc", sources, strict=True):
+        draft.source(slot, operand)
+    wide = has(draft, "U64") or has(draft, "S64")
+    arithmetic = int(has(draft, "S32") or has(draft, "S64"))
+    draft.set(x0=int(has(draft, "R")), x1=int(has(draft, "HI")), x2=64 if wide else 32,
+              x3=arithmetic | (2 if has(draft, "W") else 0))
+    return draft.results(results).verb(codes.LOGIC, codes.FUNNEL_SHIFT)
+
+
+def permute(draft: Draft) -> Draft:
+    """PRMT in its general mode."""
+    results, sources, _ = split(draft)
+    if PERMUTE_MODES & set(draft.instruction.modifiers):
+        raise NotInterpreted(draft.instruction.opcode)
+    draft.source("a", sources[0]).source("b", sources[1]).source("c", sources[2]).results(results)
+    return draft.verb(codes.LOGIC, codes.PERMUTE_BYTES)
+
+
+def bitwise(verb: int) -> Lowering:
+    """One- and two-source bit verbs: SGXT, BMSK, POPC, FLO, BREV."""
+
+    def lower(draft: Draft) -> Draft:
+        results, sources, _ = split(draft)
+        if has(draft, "W"):
+            raise NotInterpreted(draft.instruction.opcode)
+        for slot, operand in zip("ab", sources, strict=False):
+            draft.source(slot, operand)
+        unsigned = has(draft, "U32")
+        draft.set(x0=int(unsigned if verb == codes.EXTEND_SIGN else not unsigned), x1=int(has(draft, "SH")))
+        return draft.results(results).verb(codes.LOGIC, verb)
+
+    return lower
+
+
+def select(floating: bool) -> Lowering:
+    """SEL and FSEL."""
+
+    def lower(draft: Draft) -> Draft:
+        results, sources, predicates = split(draft)
+        draft.source("a", sources[0], floating).source("b", sources[1], floating).results(results)
+        return draft.predicate_source("p", predicates[-1]).verb(codes.LOGIC, codes.SELECT)
+
+    return lower
+
+
+def predicate_logic3(draft: Draft) -> Draft:
+    """PLOP3: two truth tables over three predicates."""
+    results, tables, predicates = split(draft)
+    for slot, operand in zip("pqs", predicates, strict=True):
+        draft.predicate_source(slot, operand)
+    draft.set(x0=immediate(tables[0]), x1=immediate(tables[1])).results(results)
+    return draft.verb(codes.PREDICATES, codes.PREDICATE_LOGIC3)
+
+
+def predicates_to_register(draft: Draft) -> Draft:
+    """P2R R, PR, kept, mask."""
+    operands = draft.instruction.operands
+    shift = 8 * int(operands[0].part[1:]) if operands[0].part.startswith("B") else 0
+    draft.results((operands[0],)).source("a", operands[2]).set(x0=immediate(operands[3]), x1=shift)
+    return draft.verb(codes.PREDICATES, codes.PREDICATES_TO_REGISTER)
+
+
+def register_to_predicates(draft: Draft) -> Draft:
+    """R2P PR, R, mask."""
+    _, source, mask = draft.instruction.operands
+    shift = 8 * int(source.part[1:]) if source.part.startswith("B") else 0
+    draft.set(a=draft.layout.row(source), x0=immediate(mask), x1=shift)
+    return draft.verb(codes.PREDICATES, codes.REGISTER_TO_PREDICATES)
+
+
+def float_arithmetic(verb: int) -> Lowering:
+    """FADD, FMUL, FFMA."""
+
+    def lower(draft: Draft) -> Draft:
+        results, sources, _ = split(draft)
+        for slot, operand in zip("abc", sources, strict=False):
+            draft.source(slot, operand, floating=True)
+        draft.set(x0=pick(draft, ROUNDINGS, codes.ROUND_NEAREST)).results(results)
+        return draft.verb(codes.FLOAT, verb)
+
+    return lower
+
+
+def float_minimum_maximum(draft: Draft) -> Draft:
+    """FMNMX."""
+    results, sources, predicates = split(draft)
+    draft.source("a", sources[0], True).source("b", sources[1], True).results(results)
+    return draft.predicate_source("p", predicates[-1]).verb(codes.FLOAT, codes.FLOAT_MINIMUM_MAXIMUM)
+
+
+def float_compare(draft: Draft) -> Draft:
+    """FSETP; a U suffix also holds for operands that are not numbers."""
+    results, sources, predicates = split(draft)
+    name = draft.instruction.modifiers[0]
+    unordered = name not in FLOAT_COMPARISONS
+    comparison = FLOAT_COMPARISONS.get(name.removesuffix("U") if unordered else name)
+    if comparison is None:
+        raise NotInterpreted(draft.instruction.opcode)
+    draft.source("a", sources[0], True).source("b", sources[1], True).results(results)
+    draft.set(x0=comparison | (codes.UNORDERED if unordered else 0), x1=pick(draft, COMBINATIONS))
+    return draft.predicate_source("p", predicates[0]).verb(codes.FLOAT, codes.FLOAT_COMPARE)
+
+
+def transcendental(draft: Draft) -> Draft:
+    """MUFU in binary32."""
+    results, sources, _ = split(draft)
+    if has(draft, "F16"):
+        raise NotInterpreted(draft.instruction.opcode)
+    return draft.source("a", sources[0], True).results(results).verb(codes.FLOAT, pick(draft, TRANSCENDENTALS))
+
+
+def division_check(draft: Draft) -> Draft:
+    """FCHK: the division is assumed not to need its slow path."""
+    results, _, _ = split(draft)
+    return draft.results(results).verb(codes.FLOAT, codes.DIVISION_CHECK)
+
+
+def half_constant(draft: Draft) -> Draft:
+    """HFMA2 R, -RZ, RZ, high, low: two binary16 constants."""
+    results, sources, _ = split(draft)
+    if len(sources) != 4 or any(operand.index != ZERO for operand in sources[:2]):
+        raise NotInterpreted(draft.instruction.opcode)
+    high, low = (_half_bits(operand) for operand in sources[2:])
+    return draft.set(a=draft.layout.word(high << 16 | low)).results(results).verb(codes.INTEGER, codes.MOVE)
+
+
+def _half_bits(operand: Operand) -> int:
+    if operand.kind not in (OperandKind.FLOAT_IMMEDIATE, OperandKind.IMMEDIATE):
+        raise NotInterpreted(f"operand {operand.text}")
+    if operand.kind is OperandKind.IMMEDIATE:
+        return int(np.float16(operand.value).view(np.uint16))
+    (number,) = struct.unpack("<f", struct.pack("<I", operand.value))
+    return int(np.float16(number).view(np.uint16))
+
+
+def integer_to_float(draft: Draft) -> Draft:
+    """I2F and I2FP to binary32."""
+    results, sources, _ = split(draft)
+    if has(draft, "F64") or has(draft, "F16") or has(draft, "BF16"):
+        raise NotInterpreted(draft.instruction.opcode)
+    types = [m for m in draft.instruction.modifiers if m in INTEGER_TYPES]
+    bits, is_signed = INTEGER_TYPES[types[0]] if types else (32, True)
+    draft.source("a", sources[0], wide=bits == 64).results(results)
+    draft.set(x0=bits, x1=int(is_signed), x2=pick(draft, ROUNDINGS, codes.ROUND_NEAREST))
+    return draft.verb(codes.CONVERSION, codes.INTEGER_PAIR_TO_FLOAT if bits == 64 else codes.INTEGER_TO_FLOAT)
+
+
+def float_to_integer(draft: Draft) -> Draft:
+    """F2I from binary32."""
+    results, sources, _ = split(draft)
+    if has(draft, "F64") or has(draft, "F16") or has(draft, "BF16"):
+        raise NotInterpreted(draft.instruction.opcode)
+    types = [m for m in draft.instruction.modifiers if m in INTEGER_TYPES]
+    bits, is_signed = INTEGER_TYPES[types[0]] if types else (32, True)
+    draft.source("a", sources[0], True).results(results, 2 if bits == 64 else 1)
+    draft.set(x0=bits, x1=int(is_signed), x2=pick(draft, INTEGRAL_ROUNDINGS, codes.ROUND_NEAREST))
+    return draft.verb(codes.CONVERSION, codes.FLOAT_TO_INTEGER_PAIR if bits == 64 else codes.FLOAT_TO_INTEGER)
+
+
+def pack_halves(draft: Draft) -> Draft:
+    """F2FP.PACK_AB from binary32."""
+    results, sources, _ = split(draft)
+    formats = {"BF16": codes.PACK_BF16, "F16": codes.PACK_F16}
+    if not has(draft, "PACK_AB") or not has(draft, "F32") or len(sources) != 2:
+        raise NotInterpreted(draft.instruction.opcode)
+    draft.source("a", sources[0], True).source("b", sources[1], True).set(x0=pick(draft, formats)).results(results)
+    return draft.verb(codes.CONVERSION, codes.PACK_HALVES)
+
+
+def shuffle(draft: Draft) -> Draft:
+    """SHFL P, R, a, b, c."""
+    results, sources, _ = split(draft)
+    for slot, operand in zip("abc", sources, strict=True):
+        draft.source(slot, operand)
+    return draft.results(results).verb(codes.CROSS_LANE, pick(draft, SHUFFLES)).additive("a")
+
+
+def vote(draft: Draft) -> Draft:
+    """VOTE and VOTEU: ballot register and predicate, either may be absent."""
+    results, _, predicates = split(draft)
+    return draft.results(results).predicate_source("p", predicates[-1]).verb(codes.CROSS_LANE, pick(draft, VOTES))
+
+
+def elect(draft: Draft) -> Draft:
+    """ELECT P, UR, Pin: the first lane where Pin holds."""
+    results, _, predicates = split(draft)
+    return draft.results(results).predicate_source("p", predicates[-1]).verb(codes.CROSS_LANE, codes.ELECT_LANE)
+
+
+def to_uniform(draft: Draft) -> Draft:
+    """R2UR; with a predicate result it marks the lanes that hold another word."""
+    results, sources, _ = split(draft)
+    draft.source("a", sources[0]).results(results).set(x0=int(has(draft, "OR")))
+    if draft.fields["dest_p"] >= 0:
+        draft.set(q=draft.fields["dest_p"])
+    return draft.verb(codes.CROSS_LANE, codes.TO_UNIFORM).additive("a")
+
+
+def reduce(draft: Draft) -> Draft:
+    """REDUX; AND is not spelled out in the mnemonic."""
+    results, sources, _ = split(draft)
+    draft.source("a", sources[0]).results(results)
+    draft.set(x0=pick(draft, REDUCTIONS, codes.REDUCE_AND), x1=int(has(draft, "S32")))
+    return draft.verb(codes.CROSS_LANE, codes.REDUCE)
+
+
+def match(draft: Draft) -> Draft:
+    """MATCH.ANY and MATCH.ALL on 32-bit words."""
+    results, sources, _ = split(draft)
+    if has(draft, "U64"):
+        raise NotInterpreted(draft.instruction.opcode)
+    verb = codes.MATCH_ALL if has(draft, "ALL") else codes.MATCH_ANY
+    return draft.source("a", sources[0]).results(results).verb(codes.CROSS_LANE, verb)
+
+
+ARITHMETIC: dict[str, Lowering] = {
+    **dict.fromkeys(("IADD3", "VIADD", "IADD", "UIADD3", "UVIADD", "UIADD"), add),
+    **dict.fromkeys(("IMAD", "UIMAD"), multiply_add),
+    **dict.fromkeys(("LEA", "ULEA"), shift_add),
+    **dict.fromkeys(("MOV", "UMOV", "S2R", "S2UR", "CS2R", "CS2UR"), move),
+    **dict.fromkeys(("IABS", "UIABS"), absolute),
+    **dict.fromkeys(("VIMNMX", "IMNMX", "UVIMNMX", "UIMNMX", "VIADDMNMX", "UVIADDMNMX"), minimum_maximum),
+    **dict.fromkeys(("ISETP", "UISETP"), compare),
+    **dict.fromkeys(("LOP3", "ULOP3"), logic3),
+    **dict.fromkeys(("SHF", "USHF"), funnel_shift),
+    **dict.fromkeys(("PRMT", "UPRMT"), permute),
+    **dict.fromkeys(("SGXT", "USGXT"), bitwise(codes.EXTEND_SIGN)),
+    **dict.fromkeys(("BMSK", "UBMSK"), bitwise(codes.BIT_MASK)),
+    **dict.fromkeys(("POPC", "UPOPC"), bitwise(codes.POPULATION)),
+    **dict.fromkeys(("FLO", "UFLO"), bitwise(codes.FIND_LEADING_ONE)),
+    **dict.fromkeys(("BREV", "UBREV"), bitwise(codes.REVERSE_BITS)),
+    **dict.fromkeys(("SEL", "USEL"), select(floating=False)),
+    **dict.fromkeys(("PLOP3", "UPLOP3"), predicate_logic3),
+    **dict.fromkeys(("I2F", "I2FP"), integer_to_float),
+    **dict.fromkeys(("VOTE", "VOTEU"), vote),
+    **dict.fromkeys(("REDUX", "UREDUX"), reduce),
+    "IDP": dot_product,
+    "FSEL": select(floating=True),
+    "P2R": predicates_to_register,
+    "R2P": register_to_predicates,
+    "FADD": float_arithmetic(codes.FLOAT_ADD),
+    "FMUL": float_arithmetic(codes.FLOAT_MULTIPLY),
+    "FFMA": float_arithmetic(codes.FLOAT_MULTIPLY_ADD),
+    "FMNMX": float_minimum_maximum,
+    "FSETP": float_compare,
+    "MUFU": transcendental,
+    "FCHK": division_check,
+    "HFMA2": half_constant,
+    "F2I": float_to_integer,
+    "F2FP": pack_halves,
+    "SHFL": shuffle,
+    "ELECT": elect,
+    "R2UR": to_uniform,
+    "MATCH": match,
+}
+"""Base opcode -> lowering; opcodes that are not here have unknown results."""

@@ -1,0 +1,133 @@
+"""Assembles the event table, lane patterns and CTA differences of a trace, without repetition."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from simulator.trace.kernel_trace import LANES, NONE, EventTable, Stream
+
+MAX_RANK = 5
+SCALARS = ("pattern", "address", "shared_address", "shared_pattern", "tensor", "count", "mbarrier", "parity", "cta_mask")
+WIDE = frozenset({"address", "count"})
+
+
+@dataclass(frozen=True)
+class ClassStreams:
+    """One CTA class before its events are merged. ``members`` int64 [n]: CTA indices, the representative first;
+    ``warps``: (instruction int32, active uint8, event int32 or NONE) of each warp; ``events``: column -> array, as in
+    EventTable but for ``base``; ``address_difference`` int64 [n_events] and ``coordinate_difference`` int64
+    [n_events, MAX_RANK]: keys of ``differences`` (0 = none), whose values are int64 [n]."""
+
+    members: np.ndarray
+    warps: Sequence[tuple[np.ndarray, np.ndarray, np.ndarray]]
+    events: Mapping[str, np.ndarray]
+    address_difference: np.ndarray
+    coordinate_difference: np.ndarray
+    differences: Mapping[int, np.ndarray]
+
+
+@dataclass(frozen=True)
+class AssembledClasses:
+    """Fields of a KernelTrace that depend on the classes."""
+
+    streams: tuple[tuple[Stream, ...], ...]
+    events: EventTable
+    lane_patterns: np.ndarray
+    cta_class: np.ndarray
+    cta_base: np.ndarray
+
+
+def assemble(classes: Sequence[ClassStreams], lane_patterns: np.ndarray, n_ctas: int) -> AssembledClasses:
+    """Merge the classes: equal events share one row, used patterns are renumbered, differences become columns."""
+    cta_class = np.zeros(n_ctas, np.int32)
+    columns: list[np.ndarray] = []
+    tables = []
+    for number, found in enumerate(classes):
+        cta_class[found.members] = number
+        tables.append(_table(found, _columns(found, columns, n_ctas)))
+    merged, places = _merge(tables)
+    streams = []
+    for found, place in zip(classes, places, strict=True):
+        streams.append(tuple(_stream(instruction, active, event, place) for instruction, active, event in found.warps))
+    patterns = _renumber_patterns(merged, lane_patterns)
+    base = np.stack(columns, axis=1) if columns else np.zeros((n_ctas, 0), np.int64)
+    return AssembledClasses(tuple(streams), _event_table(merged), patterns, cta_class, base)
+
+
+def _columns(found: ClassStreams, columns: list[np.ndarray], n_ctas: int) -> dict[int, int]:
+    """Difference key -> column. Classes reuse columns, since a column is read for the CTAs of its class alone; keys
+    with equal differences share one."""
+    place: dict[int, int] = {}
+    by_content: dict[bytes, int] = {}
+    for key, values in found.differences.items():
+        content = np.ascontiguousarray(values, np.int64).tobytes()
+        if content not in by_content:
+            column = len(by_content)
+            by_content[content] = column
+            if column == len(columns):
+                columns.append(np.zeros(n_ctas, np.int64))
+            columns[column][found.members] = values
+        place[key] = by_content[content]
+    return place
+
+
+def _table(found: ClassStreams, place: dict[int, int]) -> np.ndarray:
+    """All event fields of a class as int64 [n, columns]: SCALARS, coordinates, bases."""
+    n = len(found.address_difference)
+    keys = np.array([0, *place], np.int64)
+    order = np.argsort(keys)
+    values = np.array([NONE, *place.values()], np.int64)[order]
+    base = values[np.searchsorted(keys[order], found.coordinate_difference)]
+    by_address = values[np.searchsorted(keys[order], found.address_difference)]
+    base[:, 0] = np.where(by_address != NONE, by_address, base[:, 0])
+    scalars = [np.asarray(found.events[name], np.int64).reshape(n, 1) for name in SCALARS]
+    return np.concatenate([*scalars, np.asarray(found.events["coordinate"], np.int64), base], axis=1)
+
+
+def _merge(tables: Sequence[np.ndarray]) -> tuple[np.ndarray, list[np.ndarray]]:
+    """(distinct rows in order of first use, place of every row of every table)."""
+    rows = np.concatenate(tables) if tables else np.zeros((0, len(SCALARS) + 2 * MAX_RANK), np.int64)
+    if len(rows) == 0:
+        return rows, [np.zeros(0, np.int64) for _ in tables]
+    void = np.ascontiguousarray(rows).view(np.dtype((np.void, rows.itemsize * rows.shape[1]))).ravel()
+    _, first, inverse = np.unique(void, return_index=True, return_inverse=True)
+    order = np.argsort(first, kind="stable")
+    rank = np.empty(len(order), np.int64)
+    rank[order] = np.arange(len(order))
+    ends = np.cumsum([len(table) for table in tables])
+    return rows[first[order]], np.split(rank[inverse], ends[:-1])
+
+
+def _stream(instruction: np.ndarray, active: np.ndarray, event: np.ndarray, place: np.ndarray) -> Stream:
+    if len(place) == 0:
+        return Stream(instruction, active, event)
+    renamed = np.where(event == NONE, NONE, place[np.maximum(event, 0)]).astype(np.int32)
+    return Stream(instruction, active, renamed)
+
+
+def _renumber_patterns(merged: np.ndarray, lane_patterns: np.ndarray) -> np.ndarray:
+    """Keep the patterns that events name, numbered by first use; rewrites the pattern columns of ``merged``."""
+    columns = [SCALARS.index("pattern"), SCALARS.index("shared_pattern")]
+    used = merged[:, columns].ravel()
+    numbers, first = np.unique(used[used != NONE], return_index=True)
+    kept = numbers[np.argsort(first, kind="stable")]
+    rename = np.full(len(lane_patterns) + 1, NONE, np.int64)
+    rename[kept] = np.arange(len(kept))
+    for column in columns:
+        merged[:, column] = np.where(merged[:, column] == NONE, NONE, rename[merged[:, column]])
+    return np.asarray(lane_patterns[kept], np.int32).reshape(-1, LANES)
+
+
+def _event_table(merged: np.ndarray) -> EventTable:
+    coordinate = len(SCALARS)
+    fields = {
+        name: merged[:, place].astype(np.int64 if name in WIDE else np.int32) for place, name in enumerate(SCALARS)
+    }
+    return EventTable(
+        coordinate=merged[:, coordinate : coordinate + MAX_RANK].astype(np.int32),
+        base=merged[:, coordinate + MAX_RANK :].astype(np.int32),
+        **fields,
+    )
