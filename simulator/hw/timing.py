@@ -35,8 +35,8 @@ class TensorAsyncTiming(Section):
 
     Interval = max(N / columns_per_cycle, shared operand bytes / operand_bytes_per_cycle, floor).
     Latency: end of the interval to a waiter's next issue.  ``queue_depth``: instructions accepted
-    beside the running one.  ``fma_delay_cycles``: a three-operand FMA beside a running MMA delays it.
-    ``contention_cycles``: extra dispatch cycles of a register-file instruction beside a running MMA.
+    beside the running one.  ``contention_cycles``: extra dispatch cycles of an instruction of that pipe beside
+    running MMAs of several warpgroups; of one warpgroup alone, ``same_group_contention`` of that.
     """
 
     columns_per_cycle: float = Field(gt=0)
@@ -46,8 +46,8 @@ class TensorAsyncTiming(Section):
     register_operand_latency_cycles: float = Field(ge=0)
     issue_interval_cycles: float = Field(gt=0)
     queue_depth: int = Field(ge=1, le=32)
-    fma_delay_cycles: float = Field(ge=0)
-    contention_cycles: float = Field(ge=0)
+    contention_cycles: dict[str, float]
+    same_group_contention: float = Field(ge=0, le=1)
 
 
 class SharedTiming(Section):
@@ -108,9 +108,11 @@ class BarrierTiming(Section):
 
 class L2Timing(Section):
     """L2 seen from an SM. Latencies are from the SM's request to data back at the SM. ``coalescer_sms``: SMs behind
-    each request coalescer, in launch order (one coalescer per cluster of SMs merges reads in flight)."""
+    each request coalescer, in launch order (one coalescer per cluster of SMs merges reads in flight).
+    ``latency_spread_cycles``: from the nearest to the farthest slice."""
 
     near_latency_cycles: float = Field(gt=0)
+    latency_spread_cycles: float = Field(ge=0)
     far_extra_cycles: float = Field(ge=0)
     read_bytes_per_second: float = Field(gt=0)
     write_bytes_per_second: float = Field(gt=0)
@@ -122,10 +124,13 @@ class L2Timing(Section):
 
 
 class DramTiming(Section):
-    """DRAM behind the L2. ``extra_latency_cycles``: beyond the near L2 latency, unloaded. Writes within
+    """DRAM behind the L2. ``extra_latency_cycles``: beyond the L2 latency, shortest. On top comes a delay with an
+    exponential distribution of mean spread_cycles + load_latency_cycles x u^2 / (1 - u) at utilisation u. Writes within
     ``turnaround_window_cycles`` of a read run at ``mixed_write_bytes_per_second`` (bus turnaround)."""
 
     extra_latency_cycles: float = Field(ge=0)
+    spread_cycles: float = Field(ge=0)
+    load_latency_cycles: float = Field(ge=0)
     read_bytes_per_second: float = Field(gt=0)
     write_bytes_per_second: float = Field(gt=0)
     mixed_write_bytes_per_second: float = Field(gt=0)

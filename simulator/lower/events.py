@@ -43,6 +43,7 @@ _SHARED_KINDS = {
     "LDGSTS": AccessKind.STS,
 }
 _MATRIX_KINDS = (AccessKind.LDSM, AccessKind.STSM)
+_PLAIN_BULK = ("UBLKCP", "UBLKRED", "UBLKPF")
 _ATOMIC_BASES = ("RED", "REDG", "ATOM", "ATOMG", "ATOMS")
 BYTES_PER_MATRIX_LANE = 4
 """width_bytes of LDSM and STSM counts four bytes per lane and 8x8 matrix (kernel_trace.StaticTable)."""
@@ -73,6 +74,10 @@ def lower_events(trace: KernelTrace, hw: HardwareConfig) -> dict[str, np.ndarray
     table[:, E_COUNT] = events.count
     table[:, E_COORDINATE : E_COORDINATE + 5] = events.coordinate
     table[:, E_BASE : E_BASE + 5] = events.base
+    plain = plain_copy_maps(trace)[1]
+    copies = plain >= 0
+    table[copies, E_TENSOR] = plain[copies]
+    table[copies, E_COORDINATE] = events.address[copies]
     _number_mbarriers(table, events.mbarrier)
     table[:, E_WAVEFRONTS] = _shared_costs(trace, use, hw)[0]
     lines = _lower_global(table, trace, use, hw)
@@ -187,10 +192,21 @@ def _count_same_address(
     table[rows[atomic], E_COUNT] = most[inverse[atomic]]
 
 
+def plain_copy_maps(trace: KernelTrace) -> tuple[tuple[TensorMap, ...], np.ndarray]:
+    """Bulk copies without a tensor map, as maps of one dimension: (maps beyond the trace's, map of each event or NONE)."""
+    use = EventUse(trace)
+    plain = np.isin(use.base, _PLAIN_BULK) & (trace.events.tensor < 0)
+    sizes = np.unique(trace.events.count[plain])
+    maps = tuple(TensorMap(f"{size} bytes", 1, (1 << 48,), (), (int(size),), 0, 0) for size in sizes)
+    number = len(trace.tensor_maps) + np.searchsorted(sizes, trace.events.count)
+    return maps, np.where(plain, number, NONE)
+
+
 def lower_tensors(trace: KernelTrace, timing: Timing) -> np.ndarray:
     """Tensor maps, int64 [n, TENSOR_SIZE]; a row's time includes the fill rate of its bytes."""
-    table = np.zeros((max(1, len(trace.tensor_maps)), TENSOR_SIZE), np.int64)
-    for row, tensor in zip(table, trace.tensor_maps, strict=False):
+    maps = trace.tensor_maps + plain_copy_maps(trace)[0]
+    table = np.zeros((max(1, len(maps)), TENSOR_SIZE), np.int64)
+    for row, tensor in zip(table, maps, strict=False):
         n = len(tensor.shape)
         row[T_ADDRESS] = tensor.address
         row[T_ELEMENT] = tensor.element_bytes

@@ -11,6 +11,7 @@ from simulator.isa.table import pipe_of
 from simulator.sm.inputs import (
     CYCLE,
     I_ARGUMENT,
+    I_CONTENTION,
     I_EFFECT,
     I_INTERVAL,
     I_KIND,
@@ -19,7 +20,6 @@ from simulator.sm.inputs import (
     I_PORT,
     I_READ,
     I_REASON,
-    I_REGISTER_FILE,
     I_STALL,
     I_WAIT,
     I_WRITE,
@@ -73,8 +73,6 @@ _GLOBAL_EFFECTS = {
     "STL": fx.LOCAL_STORE,
 }
 _LONG_REASON = {fx.GLOBAL_LOAD, fx.GLOBAL_ATOMIC, fx.LOCAL_LOAD, fx.GLOBAL_COPY, fx.BULK_LOAD, fx.BULK_STORE}
-_THREE_OPERAND_FMA = ("FFMA", "FFMA2", "HFMA2")
-_REGISTER_PIPES = {"alu", "fma", "fma_heavy", "fma_half", "transcendental"}
 
 
 def ticks(cycles: float) -> int:
@@ -123,8 +121,7 @@ def _lower_fixed(row: np.ndarray, opcode: str, pipe_class: str, timing: Timing) 
     row[I_PIPE] = pipe
     row[I_INTERVAL] = ticks(named.interval_cycles)
     row[I_LATENCY] = ticks(named.latency_cycles)
-    if pipe_class in _REGISTER_PIPES:
-        row[I_REGISTER_FILE] = 2 if opcode.split(".")[0] in _THREE_OPERAND_FMA else 1
+    row[I_CONTENTION] = ticks(timing.tensor_async.contention_cycles.get(pipe_class, 0.0))
 
 
 def _refined(opcode: str, timing: Timing) -> PipeTiming | None:

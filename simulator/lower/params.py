@@ -9,7 +9,7 @@ from simulator.hw.timing import Timing
 from simulator.lower.instructions import ticks
 from simulator.memory.layout import MEMORY_PARAMETERS
 from simulator.sm.inputs import CYCLE
-from simulator.sm.layout import SM_PARAMETERS
+from simulator.sm.layout import SHARE_SHIFT, SM_PARAMETERS
 
 QUANTUM_CYCLES = 32
 """How far one simulated SM may run ahead of another: well under an L2 latency."""
@@ -23,8 +23,7 @@ def lower_sm_parameters(timing: Timing) -> np.ndarray:
         "scoreboard_release": ticks(t.issue.scoreboard_release_cycles),
         "tensor_issue": ticks(t.tensor_async.issue_interval_cycles),
         "tensor_queue": t.tensor_async.queue_depth,
-        "fma_delay": ticks(t.tensor_async.fma_delay_cycles / 4),
-        "contention": ticks(t.tensor_async.contention_cycles),
+        "same_group": round(t.tensor_async.same_group_contention * (1 << SHARE_SHIFT)),
         "wavefront": ticks(t.shared.wavefront_cycles),
         "subpartition_wavefront": ticks(t.shared.subpartition_wavefront_cycles),
         "subpartition_interval": ticks(t.shared.subpartition_interval_cycles),
@@ -65,8 +64,11 @@ def lower_memory_parameters(hw: HardwareConfig, timing: Timing, clock_hz: float,
 
     values: dict[str, int] = {
         "near": ticks(timing.l2.near_latency_cycles),
+        "near_spread": ticks(timing.l2.latency_spread_cycles),
         "far": ticks(timing.l2.far_extra_cycles),
         "dram": ticks(timing.dram.extra_latency_cycles),
+        "dram_spread": ticks(timing.dram.spread_cycles),
+        "dram_load": ticks(timing.dram.load_latency_cycles),
         "l2_sector": per_sector(timing.l2.read_bytes_per_second),
         "l2_write_sector": per_sector(timing.l2.write_bytes_per_second),
         "dram_read_sector": per_sector(timing.dram.read_bytes_per_second),

@@ -9,6 +9,8 @@ a fill, and drop the copy in the other one.  Reads of a line that is still on it
 
 from __future__ import annotations
 
+import numpy as np
+
 from simulator.compiled import compiled
 from simulator.isa.effects import (
     DRAM_READ_BYTES,
@@ -27,9 +29,11 @@ from simulator.memory.calendar import reserve
 from simulator.memory.layout import (
     COUNTER,
     DRAM_LATENCY,
+    DRAM_LOAD,
     DRAM_MIXED_WRITE_SECTOR,
     DRAM_READ_SECTOR,
     DRAM_SERVER,
+    DRAM_SPREAD,
     DRAM_WRITE_SECTOR,
     FAR,
     L2_LINES,
@@ -44,6 +48,9 @@ from simulator.memory.layout import (
     L_VALID,
     LAST_DRAM_READ,
     LINE_SIZE,
+    LOAD_BEFORE,
+    LOAD_NOW,
+    LOAD_WINDOW,
     MERGE_LINE,
     MERGE_SIZE,
     MERGE_SLOTS,
@@ -51,6 +58,7 @@ from simulator.memory.layout import (
     MERGES,
     N_PARTITIONS,
     NEAR,
+    NEAR_SPREAD,
     SAMPLE_SHIFT,
     TURNAROUND_WINDOW,
 )
@@ -138,12 +146,52 @@ def install(x, partition, h, line, mask, ready, at):
 
 
 @compiled
-def fetch_from_dram(x, mask, at):
-    """Read sectors from DRAM; returns when they are at the SM, had it asked its near partition."""
+def near_latency(x, h):
+    """From an SM to the L2 and back: slices lie at different distances (by line hash)."""
+    return x[NEAR] + ((h & 0xFFFF) * x[NEAR_SPREAD] >> 16)
+
+
+@compiled
+def note_load(x, at, amount):
+    """Count DRAM service per window of LOAD_SHIFT, to know how busy the DRAM was lately."""
+    window = at >> LOAD_SHIFT
+    if window > x[LOAD_WINDOW]:
+        x[LOAD_BEFORE] = x[LOAD_NOW] if window == x[LOAD_WINDOW] + 1 else 0
+        x[LOAD_NOW] = 0
+        x[LOAD_WINDOW] = window
+    x[LOAD_NOW] += amount
+
+
+@compiled
+def dram_delay(x, h):
+    """Extra latency of a DRAM read: exponential, its mean grows with the load (measured latency under load).
+
+    With sampling a followed line stands for 2**SAMPLE_SHIFT lines that a copy waits for together: the largest of
+    that many delays.
+    """
+    load = min(x[LOAD_BEFORE] / (1 << LOAD_SHIFT), HIGHEST_LOAD)
+    mean = x[DRAM_SPREAD] + x[DRAM_LOAD] * load * load / (1.0 - load)
+    u = ((h >> 16 & 0xFFFFF) + 0.5) / (1 << 20)
+    if x[SAMPLE_SHIFT] > 0:
+        u = u ** (1.0 / (1 << x[SAMPLE_SHIFT]))
+    return int(-np.log1p(-u) * mean)
+
+
+LOAD_SHIFT = 27
+"""Load is averaged over 2**27 ticks (2,048 cycles)."""
+HIGHEST_LOAD = 0.9
+"""Beyond this the queue in front of the server is what grows."""
+
+
+@compiled
+def fetch_from_dram(x, h, mask, at):
+    """Read sectors from DRAM; returns when they are at the SM, had it asked their home partition."""
     n = sectors_in(mask) << x[SAMPLE_SHIFT]
     x[COUNTER + DRAM_READ_BYTES] += n << 5
     x[LAST_DRAM_READ] = max(x[LAST_DRAM_READ], at)
-    return reserve(x, x[DRAM_SERVER], at, n * x[DRAM_READ_SECTOR]) + x[DRAM_LATENCY] + x[NEAR]
+    amount = n * x[DRAM_READ_SECTOR]
+    note_load(x, at, amount)
+    return reserve(x, x[DRAM_SERVER], at, amount) + x[DRAM_LATENCY] + dram_delay(x, h) + near_latency(x, h)
 
 
 @compiled
@@ -161,7 +209,7 @@ def read_line(x, line, mask, partition, domain, at):
         x[COUNTER + L2_NEAR_HIT_SECTORS] += n
         x[x[L2_USES] + place] = at
         served = SERVED_NEAR
-        back = max(at + x[NEAR], x[record + L_READY])
+        back = max(at + near_latency(x, h ^ domain * DOMAIN_HASH), x[record + L_READY])
     else:
         served, back = read_beyond_near(x, line, h, mask, n, partition, at)
         install(x, partition, h, line, mask, back, at)
@@ -170,33 +218,40 @@ def read_line(x, line, mask, partition, domain, at):
     return served, back
 
 
+DOMAIN_HASH = 0x9E37
+"""Makes the distance to a slice differ between groups of SMs."""
+
+
 @compiled
 def read_beyond_near(x, line, h, mask, n, partition, at):
     """A near miss: ask the home partition, then DRAM. Returns (where it was served, when it is at the SM)."""
     x[COUNTER + L2_MISS_SECTORS] += n
     home = home_of(x, h)
     if home == partition:
-        return SERVED_DRAM, fetch_from_dram(x, mask, at)
+        return SERVED_DRAM, fetch_from_dram(x, h, mask, at)
     x[COUNTER + L2_READ_SECTORS] += n
     place = find(x, home, h, line)
     record = record_at(x, place)
     if place >= 0 and (x[record + L_VALID] & mask) == mask:
         x[COUNTER + L2_FAR_HIT_SECTORS] += n
         x[x[L2_USES] + place] = at
-        return SERVED_FAR, max(at + x[NEAR] + x[FAR], x[record + L_READY])
+        return SERVED_FAR, max(at + near_latency(x, h) + x[FAR], x[record + L_READY])
     x[COUNTER + L2_MISS_SECTORS] += n
-    back = fetch_from_dram(x, mask, at)
+    back = fetch_from_dram(x, h, mask, at) + x[FAR]
     install(x, home, h, line, mask, back, at)
     return SERVED_DRAM, back
 
 
 @compiled
-def write_line(x, line, mask, at):
-    """Write sectors of one line at their home; returns when the L2 has taken them."""
+def write_line(x, line, mask, from_partition, at):
+    """Write sectors of one line at their home; returns when the L2 has taken them.
+
+    The partition next to the SM passes a write for the other one on: it counts in both (measured: 1.5 per sector).
+    """
     h = scatter(line)
     n = sectors_in(mask) << x[SAMPLE_SHIFT]
-    x[COUNTER + L2_WRITE_SECTORS] += n
     home = home_of(x, h)
+    x[COUNTER + L2_WRITE_SECTORS] += n if home == from_partition else 2 * n
     for partition in range(x[N_PARTITIONS]):
         if partition != home:
             place = find(x, partition, h, line)

@@ -16,8 +16,11 @@ from simulator.memory.calendar import EMPTY, calendar_size, make_idle
 
 MEMORY_PARAMETERS = (
     "near",
+    "near_spread",
     "far",
     "dram",
+    "dram_spread",
+    "dram_load",
     "l2_sector",
     "l2_write_sector",
     "dram_read_sector",
@@ -31,8 +34,11 @@ MEMORY_PARAMETERS = (
 )
 (
     NEAR,
+    NEAR_SPREAD,
     FAR,
     DRAM_LATENCY,
+    DRAM_SPREAD,
+    DRAM_LOAD,
     L2_SECTOR,
     L2_WRITE_SECTOR,
     DRAM_READ_SECTOR,
@@ -58,8 +64,11 @@ MEMORY_PARAMETERS = (
     ADDRESSES,
     ADDRESS_SLOTS,
     LAST_DRAM_READ,
+    LOAD_WINDOW,
+    LOAD_NOW,
+    LOAD_BEFORE,
     COUNTER,
-) = range(28)
+) = range(34)
 N_MEMORY_HEADER = COUNTER + N_COUNTERS
 
 # Record of an L2 line (beside its tag and its last use): when its data is there, masks of valid and dirty sectors.

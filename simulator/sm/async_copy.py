@@ -158,11 +158,12 @@ def store_box(x, k, c, event, at):
     for m in range(x[sm + P_N_MEMBERS]):
         if x[c + C_MEMBERS + m] < 0:
             continue
+        near = x[sm + P_MEMBERS + 2 * m]
         for row in range(first_followed_row(x, k, c, m, event), rows_in_box(k, tensor), 1 << x[SAMPLE_SHIFT]):
             first, last = row_extent(x, k, c, m, event, tensor, row)
             if first == last:
                 continue
             for line in range(first >> LINE_SHIFT, ((last - 1) >> LINE_SHIFT) + 1):
-                accepted = max(accepted, write_line(x, line, sector_mask(first, last, line), start))
+                accepted = max(accepted, write_line(x, line, sector_mask(first, last, line), near, start))
     x[sm + P_WRITE_ACCEPTED] = max(x[sm + P_WRITE_ACCEPTED], accepted)
     return accepted

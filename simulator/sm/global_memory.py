@@ -247,10 +247,11 @@ def touches(k, event, origin, nth):
 
 
 @compiled
-def write_sampled(x, sm, line, mask, at):
-    """Write one line to the L2 if it is followed; the SM notes when the L2 has taken it."""
+def write_sampled(x, sm, m, line, mask, at):
+    """Member ``m`` writes one line to the L2 if it is followed; the SM notes when the L2 has taken it."""
     if is_sampled(x, line):
-        x[sm + P_WRITE_ACCEPTED] = max(x[sm + P_WRITE_ACCEPTED], write_line(x, line, mask, at))
+        accepted = write_line(x, line, mask, x[sm + P_MEMBERS + 2 * m], at)
+        x[sm + P_WRITE_ACCEPTED] = max(x[sm + P_WRITE_ACCEPTED], accepted)
 
 
 @compiled
@@ -268,7 +269,7 @@ def write_global(x, k, c, event, at):
             if m == 0:
                 sent = max(x[sm + P_STORE], at) + (sectors_in(mask) << SECTOR_SHIFT) * x[STORE_BYTE]
                 x[sm + P_STORE] = sent
-            write_sampled(x, sm, line, mask, sent)
+            write_sampled(x, sm, m, line, mask, sent)
     return sent
 
 
@@ -293,7 +294,7 @@ def update_global(x, k, c, event, at):
             address = x[ADDRESSES] + (scatter(line) & (x[ADDRESS_SLOTS] - 1))
             served = max(served, x[address]) + k[event + E_COUNT] * x[ATOMIC_SAME_ADDRESS]
             x[address] = served
-            write_sampled(x, sm, line, mask, at)
+            write_sampled(x, sm, m, line, mask, at)
             if m == 0:
                 x[sm + P_STORE] = max(x[sm + P_STORE], at) + (n << SECTOR_SHIFT) * x[STORE_BYTE]
                 done = max(done, served)

@@ -16,8 +16,8 @@ TICK_SHIFT = 16
 CYCLE = 1 << TICK_SHIFT
 """Ticks per SM cycle: fine enough that the chip-wide L2 time of one sector (0.006 cycles) is an integer within 0.3 %."""
 
-# Columns of Program.static. PORT: ticks of shared-memory port of an MMA's operands; KIND: sub-kind of the effect; ARGUMENT: its static operand; REGISTER_FILE: 0 none,
-# 1 reads registers, 2 reads three; REASON: stall reason of a wait on its scoreboard.
+# Columns of Program.static. PORT: ticks of shared-memory port of an MMA's operands; KIND: sub-kind of the effect; ARGUMENT: its static operand; CONTENTION: extra dispatch
+# ticks beside running MMAs; REASON: stall reason of a wait on its scoreboard.
 (
     I_EFFECT,
     I_PIPE,
@@ -30,7 +30,7 @@ CYCLE = 1 << TICK_SHIFT
     I_WAIT,
     I_KIND,
     I_ARGUMENT,
-    I_REGISTER_FILE,
+    I_CONTENTION,
     I_REASON,
     STATIC_SIZE,
 ) = range(14)

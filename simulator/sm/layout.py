@@ -39,8 +39,7 @@ SM_PARAMETERS = (
     "scoreboard_release",
     "tensor_issue",
     "tensor_queue",
-    "fma_delay",
-    "contention",
+    "same_group",
     "wavefront",
     "subpartition_wavefront",
     "subpartition_interval",
@@ -74,8 +73,7 @@ SM_PARAMETERS = (
     SCOREBOARD_RELEASE,
     TENSOR_ISSUE,
     TENSOR_QUEUE,
-    FMA_DELAY,
-    CONTENTION,
+    SAME_GROUP,
     WAVEFRONT,
     SUBPARTITION_WAVEFRONT,
     SUBPARTITION_INTERVAL,
@@ -129,7 +127,7 @@ SM_PARAMETERS = (
     NEXT_CTA,
     CTAS_FINISHED,
     END_OF_HEADER,
-) = range(N_MEMORY_HEADER, N_MEMORY_HEADER + 58)
+) = range(N_MEMORY_HEADER, N_MEMORY_HEADER + 57)
 
 # Record of a warp.
 (
@@ -193,6 +191,8 @@ S_ROSTER = S_GLOBAL_QUEUE + RING
     P_BARRIER,
     P_TENSOR,
     P_TENSOR_SINCE,
+    P_TENSOR_GROUP,
+    P_TENSOR_ALTERNATES,
     P_MISS,
     P_FILL,
     P_STORE,
@@ -209,7 +209,7 @@ S_ROSTER = S_GLOBAL_QUEUE + RING
     P_L1,
     P_NUMBER,
     P_MEMBERS,
-) = range(22)
+) = range(24)
 
 # Record of a line in an L1.
 L1_LINE, L1_USED, L1_READY, L1_VALID, L1_LINE_SIZE = range(5)

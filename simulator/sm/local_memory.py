@@ -87,5 +87,5 @@ def write_local(x, k, w, event, at):
         x[sm + P_STORE] = sent
         for m in range(x[sm + P_N_MEMBERS]):
             if x[x[w + W_CTA] + C_MEMBERS + m] >= 0:
-                write_sampled(x, sm, local_line(x, k, w, m, event) + word, ALL_SECTORS, sent)
+                write_sampled(x, sm, m, local_line(x, k, w, m, event) + word, ALL_SECTORS, sent)
     return sent

@@ -5,14 +5,13 @@ from __future__ import annotations
 from simulator.compiled import compiled
 from simulator.isa.effects import PIPE_GLOBAL, PIPE_SHARED
 from simulator.memory.calendar import reserve
-from simulator.sm.inputs import CYCLE, I_INTERVAL, I_PIPE, I_REGISTER_FILE
+from simulator.sm.inputs import CYCLE, I_CONTENTION, I_INTERVAL, I_PIPE
 from simulator.sm.layout import (
-    CONTENTION,
-    FMA_DELAY,
     GLOBAL_QUEUE,
     P_BLOCKED,
     P_PORT,
     P_TENSOR,
+    P_TENSOR_ALTERNATES,
     P_TENSOR_SINCE,
     RING,
     S_GLOBAL_HEAD,
@@ -21,6 +20,8 @@ from simulator.sm.layout import (
     S_PIPES,
     S_SHARED_HEAD,
     S_SHARED_QUEUE,
+    SAME_GROUP,
+    SHARE_SHIFT,
     SHARED_QUEUE,
     SUBPARTITION_INTERVAL,
     SUBPARTITION_WAVEFRONT,
@@ -32,15 +33,15 @@ from simulator.sm.layout import (
 def execute(x, k, row, smsp, sm, at):
     """A fixed-latency instruction: its pipe is busy for the interval.
 
-    Beside a running asynchronous MMA the register file is shared: dispatch takes longer, and a three-operand
-    FMA delays the MMA (beside_wgmma in the measured microbenchmarks).
+    Beside a running asynchronous MMA the register file is shared and dispatch takes longer, most when the MMAs of
+    several warpgroups alternate (beside_wgmma2 in the measured microbenchmarks).
     """
     x[smsp + S_PIPES + k[row + I_PIPE]] = at + k[row + I_INTERVAL]
-    reads = k[row + I_REGISTER_FILE]
-    if reads > 0 and x[sm + P_TENSOR_SINCE] <= at < x[sm + P_TENSOR]:
-        x[smsp + S_NOW] += x[CONTENTION]
-        if reads > 1:
-            x[sm + P_TENSOR] += x[FMA_DELAY]
+    contention = k[row + I_CONTENTION]
+    if contention > 0 and x[sm + P_TENSOR_SINCE] <= at < x[sm + P_TENSOR]:
+        if not x[sm + P_TENSOR_ALTERNATES]:
+            contention = contention * x[SAME_GROUP] >> SHARE_SHIFT
+        x[smsp + S_NOW] += contention
 
 
 @compiled

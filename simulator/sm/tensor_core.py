@@ -20,6 +20,8 @@ from simulator.sm.layout import (
     P_N_MEMBERS,
     P_OPERANDS,
     P_TENSOR,
+    P_TENSOR_ALTERNATES,
+    P_TENSOR_GROUP,
     P_TENSOR_SINCE,
     RING,
     S_PIPES,
@@ -54,7 +56,7 @@ def issue_mma(x, k, w, row, at):
     if x[g + G_ARRIVED + slot] < n_warps:
         return
     x[g + G_ARRIVED + slot] = 0
-    start, end = start_mma(x, x[w + W_SM], at, k[row + I_INTERVAL], k[row + I_PORT])
+    start, end = start_mma(x, x[w + W_SM], g, at, k[row + I_INTERVAL], k[row + I_PORT])
     x[g + G_START_AT + slot] = start
     x[g + G_STARTED] = number + 1
     if commits:
@@ -68,7 +70,7 @@ def issue_mma(x, k, w, row, at):
 
 
 @compiled
-def start_mma(x, sm, at, interval, port):
+def start_mma(x, sm, g, at, interval, port):
     """Occupy the SM's tensor cores and its shared-memory port; returns (start, end of the interval).
 
     Operands come through the port that loads, stores and copies use: an MMA takes as long as the slower of the two.
@@ -76,6 +78,8 @@ def start_mma(x, sm, at, interval, port):
     start = max(x[sm + P_TENSOR], at)
     if start > x[sm + P_TENSOR]:
         x[sm + P_TENSOR_SINCE] = start
+    x[sm + P_TENSOR_ALTERNATES] = x[sm + P_TENSOR_GROUP] != g
+    x[sm + P_TENSOR_GROUP] = g
     end = max(start + interval, reserve_share(x, x[sm + P_OPERANDS], start, port))
     x[sm + P_TENSOR] = end
     x[COUNTER + TENSOR_BUSY_TICKS] += (end - start) * x[sm + P_N_MEMBERS]
