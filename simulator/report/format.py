@@ -6,6 +6,8 @@ import math
 
 SCALES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
+SPELLING = {"l1": "L1", "l2": "L2", "dram": "DRAM", "smem": "shared memory", "ctas": "CTAs", "mma": "MMA"}
+
 
 def whole(value: float) -> str:
     """412345.4 -> "412,345"."""
@@ -43,8 +45,8 @@ def duration(time_us: float) -> str:
 
 
 def words(name: str) -> str:
-    """A field or reason name as words: "long_scoreboard" -> "long scoreboard"."""
-    return name.replace("_", " ")
+    """A field or reason name as words: "long_scoreboard" -> "long scoreboard", "l2" -> "L2"."""
+    return " ".join(SPELLING.get(word, word) for word in name.split("_"))
 
 
 def _digits(value: float) -> str:

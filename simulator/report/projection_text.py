@@ -13,6 +13,8 @@ from simulator.report import summary
 from simulator.report.summary import Bar, Fact
 
 BAR_CELLS = 28
+N_WEAK_INPUTS = 4
+"""The JSON document lists them all."""
 EIGHTHS = " ▏▎▍▌▋▊▉█"
 
 
@@ -29,7 +31,7 @@ def _parts(projection: Projection) -> Iterator[RenderableType]:
     yield from _chart("Issue slots of resident warps", summary.stall_bars(projection), "cyan")
     yield from _chart("Lower bounds, cycles", summary.bound_bars(projection), "magenta")
     yield from _chart("Bytes moved", summary.byte_bars(projection), "blue")
-    weak = summary.weak_inputs(projection)
+    weak = summary.weak_inputs(projection)[:N_WEAK_INPUTS]
     if weak:
         yield Text("\nLeast certain inputs", style="bold")
         yield _facts(weak)

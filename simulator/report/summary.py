@@ -119,7 +119,7 @@ def byte_bars(projection: Projection) -> list[Bar]:
     largest = max(projection.bytes.values(), default=0)
     seconds = projection.time_us * 1e-6
     return [
-        Bar(name, _level(name), n_bytes / largest if largest else 0.0, scaled(n_bytes, "B"), _rate(n_bytes, seconds))
+        Bar(name, words(name), n_bytes / largest if largest else 0.0, scaled(n_bytes, "B"), _rate(n_bytes, seconds))
         for name, n_bytes in projection.bytes.items()
     ]
 
@@ -159,11 +159,6 @@ def _remark(entry: dict) -> str:
 
 def _plural(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
-
-
-def _level(name: str) -> str:
-    level, _, direction = name.partition("_")
-    return f"{level.upper()} {direction}".strip()
 
 
 def _rate(n_bytes: float, seconds: float) -> str:

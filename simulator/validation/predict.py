@@ -16,9 +16,10 @@ from simulator.errors import UserError
 from simulator.hw.config import HardwareConfig
 from simulator.hw.loader import load_hw
 from simulator.projection.run import project_trace
+from simulator.trace.kernel_trace import KernelTrace
 from simulator.validation.measured import Case
 from simulator.validation.outcome import Outcome
-from simulator.validation.traces import cached_trace
+from simulator.validation.traces import cached_trace, launch_from_json
 from simulator.validation.workers import run_all
 
 LIBRARY_KERNEL = "library kernel: the file has no cubin for it"
@@ -66,14 +67,14 @@ def project_case(job: Job) -> Outcome:
     return Outcome(job.case, projection, reason, time.perf_counter() - started)
 
 
-def _trace(job: Job):  # type: ignore[no-untyped-def]
+def _trace(job: Job) -> KernelTrace:
     if not job.case.cubin:
         raise UserError(LIBRARY_KERNEL)
     if job.cubin is None:
         raise UserError(f"the cubins hold no file {job.case.cubin}.cubin")
     if not job.case.launch:
         raise UserError("the row has no launch description")
-    return cached_trace(job.cubin, job.case.launch)
+    return cached_trace(job.cubin, launch_from_json(job.case.launch))
 
 
 @cache

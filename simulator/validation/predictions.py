@@ -23,8 +23,9 @@ LEADING_COLUMNS = (
 )
 TRAILING_COLUMNS = ("seconds", "status", "reason")
 
-BOOKED_AS = {"mbarrier": "long_scoreboard"}
+BOOKED_AS = {"mbarrier": "long_scoreboard", "gmma": "barrier"}
 """Stall reasons that the hardware's profiler counts under another name."""
+STALL = "stall_"
 
 Row = dict[str, object]
 
@@ -38,8 +39,9 @@ def outcome_row(outcome: Outcome) -> Row:
 
 def supported_row(case: Case, projection: Projection, seconds: float) -> Row:
     """What was predicted of a case; counters go by the name of their measured column."""
-    row: Row = {f"{PREFIX}{name}": value for name, value in projection.counters.items()}
-    row |= {f"{PREFIX}stall_{name}": value for name, value in stalls_per_issue(projection.stalls).items()}
+    counters = {name: value for name, value in projection.counters.items() if not name.startswith(STALL)}
+    row: Row = {f"{PREFIX}{name}": value for name, value in counters.items()}
+    row |= {f"{PREFIX}{STALL}{name}": value for name, value in stalls_per_issue(projection.stalls).items()}
     row |= {
         "id": case.id,
         "predicted_cycles": projection.cycles,
@@ -52,6 +54,8 @@ def supported_row(case: Case, projection: Projection, seconds: float) -> Row:
         "reason": "",
     }
     row.setdefault("predicted_ncu_time_ns", projection.time_us * 1e3)
+    if "achieved" in projection.occupancy:
+        row.setdefault("predicted_achieved_occupancy_pct", 100.0 * projection.occupancy["achieved"])
     return row
 
 

@@ -27,7 +27,7 @@ def test_does_the_text_hold_the_answer(projection: Projection) -> None:
         "matmul<bf16> on chip",
         "412,345 cycles, 233 us at 1769 MHz, bound by shared memory",
         "12.5 %",
-        "2 CTAs per SM, 8 warps, limited by registers and smem",
+        "2 CTAs per SM, 8 warps, limited by registers and shared memory",
         "mbarrier",
         "L2 read",
         "14.6 GB",

@@ -1,0 +1,81 @@
+"""``kernelcast project``: one kernel on one chip."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from simulator.cli.output import atomic_write, emit_json, stderr, stdout
+from simulator.errors import UserError
+
+if TYPE_CHECKING:
+    from simulator.trace.kernel_trace import KernelTrace
+
+ELF_MAGIC = b"\x7fELF"
+ZIP_MAGIC = b"PK"
+
+
+def register(app: typer.Typer) -> None:
+    """Add ``project`` to the command line."""
+    app.command("project")(project)
+
+
+def project(
+    source: Annotated[Path, typer.Argument(metavar="SOURCE", help="A trace (.npz), or a cubin with --launch.")],
+    hw: Annotated[str, typer.Option(help="Chip: a name, or a YAML file.")],
+    launch: Annotated[Path | None, typer.Option(help="Launch of the cubin: a JSON or YAML file.")] = None,
+    kernel: Annotated[
+        str | None, typer.Option(help="Kernel of the cubin (default: the one that the launch names).")
+    ] = None,
+    overrides: Annotated[
+        list[str] | None, typer.Option("--set", metavar="PATH=VALUE", help="Override a hardware value.")
+    ] = None,
+    allow_unknown: Annotated[bool, typer.Option(help="Go on past unknown opcodes, and list them.")] = False,
+    report: Annotated[Path | None, typer.Option(metavar="F.html", help="Write a self-contained HTML page.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Write one JSON document to stdout.")] = False,
+) -> None:
+    """Project a kernel: cycles, time, occupancy, stalls, bytes, bounds."""
+    from simulator.hw.loader import load_hw
+    from simulator.projection.run import project_trace
+    from simulator.report import projection_html, projection_text
+
+    chip = load_hw(hw, tuple(overrides or ()))
+    trace = _trace(source, launch, kernel, allow_unknown)
+    found = project_trace(trace, chip)
+    if report is not None:
+        atomic_write(report, projection_html.render_page(found))
+        stderr.print(f"Wrote {report}")
+    if json:
+        emit_json(found.to_json())
+    else:
+        stdout().print(projection_text.render(found))
+
+
+def _trace(source: Path, launch: Path | None, kernel: str | None, allow_unknown: bool) -> KernelTrace:
+    """The trace in ``source``, or the one that the cubin ``source`` gives under ``launch``."""
+    from simulator.frontends.sass.launch import load_launch
+    from simulator.trace.io import load_trace
+    from simulator.validation.traces import cached_trace
+
+    magic = _first_bytes(source)
+    if magic.startswith(ZIP_MAGIC) or source.suffix == ".npz":
+        if launch is not None:
+            raise UserError(f"--launch goes with a cubin; {source} is a trace and holds its launch")
+        return load_trace(source)
+    if not magic.startswith(ELF_MAGIC) and source.suffix != ".cubin":
+        raise UserError(f"{source} is neither a trace (.npz) nor a cubin")
+    if launch is None:
+        raise UserError(f"{source} is a cubin: give its launch with --launch FILE.json or FILE.yaml")
+    return cached_trace(source, load_launch(launch), kernel, allow_unknown)
+
+
+def _first_bytes(source: Path) -> bytes:
+    try:
+        with source.open("rb") as file:
+            return file.read(len(ELF_MAGIC))
+    except FileNotFoundError as error:
+        raise UserError(f"{source} does not exist; give a trace (.npz) or a cubin") from error
+    except OSError as error:
+        raise UserError(f"{source} cannot be read: {error.strerror}") from error
