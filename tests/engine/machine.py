@@ -26,6 +26,7 @@ NO_LIMIT = 1 << 62
 SM_CYCLES: dict[str, float] = {
     "tensor_issue": 1,
     "tensor_queue": 4,
+    "same_group": 1,
     "wavefront": 1,
     "subpartition_wavefront": 2,
     "subpartition_interval": 2,
@@ -57,7 +58,7 @@ class Machine:
     l1_ways: int = 4
     l2_sets: int = 64
     l2_ways: int = 4
-    merge_slots: int = 256
+    merge_slots: int = 1 << 14
     sm: dict[str, float] = field(default_factory=dict)
     memory: dict[str, float] = field(default_factory=dict)
 

@@ -71,7 +71,7 @@ class Op:
     wait: tuple[int, ...] = ()
     kind: int = 0
     argument: int = 0
-    registers: int = 0
+    contention: float = 0
     port: float = 0
     reason: int = fx.SHORT_SCOREBOARD
     active: int = 32
@@ -152,7 +152,7 @@ def _static_row(op: Op) -> list[int]:
     row[at.I_STALL], row[at.I_PORT] = ticks(op.stall), ticks(op.port)
     row[at.I_WRITE], row[at.I_READ], row[at.I_REASON] = op.write, op.read, op.reason
     row[at.I_WAIT] = sum(1 << board for board in op.wait)
-    row[at.I_REGISTER_FILE] = op.registers
+    row[at.I_CONTENTION] = ticks(op.contention)
     return row
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from simulator.isa import effects as fx
 from tests.engine.instructions import alu, mma, nop, shared, wait_mma
 from tests.engine.machine import run
 
@@ -75,30 +74,35 @@ def test_does_an_mma_take_as_long_as_its_operands_need_the_port() -> None:
     assert outcome.times()[-1] == 48 + 10
 
 
-def test_does_a_register_instruction_beside_an_mma_take_longer_to_dispatch() -> None:
-    work = [alu(registers=1), alu(registers=1), alu(registers=1)]
-    outcome = run([[mma(2), *work], *[[mma(2)]] * 3], sm={"contention": 1})
-    assert outcome.times() == [0, 1, 3, 4]
+def test_does_an_instruction_beside_an_mma_take_its_contention_longer_to_dispatch() -> None:
+    work = [alu(contention=1), alu(contention=2), alu()]
+    outcome = run([[mma(10), *work], *[[mma(10)]] * 3])
+    assert outcome.times() == [0, 1, 3, 6]
 
 
-def test_does_an_instruction_without_registers_not_notice_an_mma() -> None:
-    outcome = run([[mma(20), alu(), alu(), alu()], *[[mma(20)]] * 3], sm={"contention": 1})
+def test_does_contention_not_hold_what_issues_after_the_mma() -> None:
+    outcome = run([[mma(3), *[alu(contention=1)] * 4], *[[mma(3)]] * 3])
+    assert outcome.times() == [0, 1, 3, 4, 5]
+
+
+def test_does_an_instruction_without_contention_not_notice_an_mma() -> None:
+    outcome = run([[mma(20), alu(), alu(), alu()], *[[mma(20)]] * 3])
     assert outcome.times() == [0, 1, 2, 3]
 
 
 def test_does_contention_begin_when_the_mma_starts() -> None:
     """It starts at 3, with the issue of warp 3, which comes after that of warp 0 in the same cycle."""
-    work = [alu(registers=1)] * 6
-    outcome = run([[mma(50), *work], *[[mma(50)]] * 2, [nop(stall=3), mma(50)]], sm={"contention": 1})
+    work = [alu(contention=1)] * 6
+    outcome = run([[mma(50), *work], *[[mma(50)]] * 2, [nop(stall=3), mma(50)]])
     assert outcome.times() == [0, 1, 2, 3, 4, 6, 8]
 
 
-def test_does_a_three_operand_instruction_delay_the_running_mma() -> None:
-    fma = alu(pipe=fx.PIPE_FMA, registers=2)
-    outcome = run([[mma(20), fma, fma, wait_mma()], *[[mma(20)]] * 3], sm={"fma_delay": 0.5})
-    assert outcome.times()[-1] >= 20
-    behind = run([[mma(20), fma, fma, mma(20), wait_mma()], *[[mma(20), mma(20)]] * 3], sm={"fma_delay": 0.5})
-    assert behind.times()[-1] == 20 + 2 * 0.5 + 20
+def test_does_contention_shrink_while_the_mmas_of_one_warpgroup_follow_each_other() -> None:
+    body = [mma(50), mma(50), alu(stall=13), *[alu(contention=2)] * 3]
+    outcome = run([body, *[[mma(50), mma(50)]] * 3], sm={"same_group": 0.5})
+    assert outcome.times()[3:] == [15, 17, 19]
+    alternating = run([*[body] * 4, *[[mma(50)]] * 4], sm={"same_group": 0.5})
+    assert alternating.times()[3:] == [15, 18, 21]
 
 
 def test_do_fewer_warps_than_a_warpgroup_start_together() -> None:

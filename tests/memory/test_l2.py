@@ -1,0 +1,147 @@
+"""The L2 and the DRAM behind it, as loads see them: latencies, sharing, eviction, bytes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tests.engine.instructions import atomic, load, nop, store
+from tests.engine.machine import run
+from tests.memory.probes import (
+    BARE,
+    DRAM,
+    FAR,
+    NEAR,
+    TWO_PARTITIONS,
+    chase,
+    homes,
+    latencies,
+    line,
+    read,
+    run_on_two,
+)
+
+LATER = [nop(stall=15)] * 100
+"""1,500 cycles."""
+
+
+def test_does_a_first_touch_come_from_dram_and_a_second_from_the_l2() -> None:
+    outcome = run([chase(read(1), read(1))], BARE)
+    assert latencies(outcome) == [NEAR + DRAM, NEAR]
+    assert outcome.counter("dram_read_bytes") == 128
+
+
+def test_does_the_far_partition_cost_its_extra_latency_and_leave_a_copy_near() -> None:
+    (n, *_) = homes(2, home=1)
+    outcome = run_on_two([*LATER, nop(), *chase(read(n), read(n))], chase(read(n)))
+    times = outcome.times(sm=0)[len(LATER) + 1 :]
+    assert [times[1] - times[0] - 1, times[3] - times[2] - 1] == [NEAR + FAR, NEAR]
+    assert outcome.counter("l2_far_hit_sectors") == 4
+    assert outcome.counter("dram_read_bytes") == 128
+
+
+def test_does_a_line_of_the_near_partition_never_ask_the_far_one() -> None:
+    (n, *_) = homes(2, home=0)
+    outcome = run_on_two(chase(read(n), read(n)), [nop()])
+    assert latencies(outcome) == [NEAR + DRAM, NEAR]
+    assert outcome.counter("l2_far_hit_sectors") == 0
+
+
+def test_do_reads_of_a_line_on_its_way_wait_for_it_without_a_second_fetch() -> None:
+    """Through different coalescers, 100 cycles apart."""
+    machine = replace(TWO_PARTITIONS, partition_of=(0, 0), memory={})
+    outcome = run_on_two(chase(read(5)), [nop(stall=100), *chase(read(5))], machine)
+    arrival = outcome.times(sm=0)[1]
+    assert outcome.times(sm=1)[2] == arrival
+    assert outcome.counter("dram_read_bytes") == 128
+    assert outcome.counter("l2_read_sectors") == 8
+
+
+def test_does_a_coalescer_merge_reads_of_its_own_sms_only() -> None:
+    shared = replace(TWO_PARTITIONS, partition_of=(0, 0), domain_of=(0, 0), memory={})
+    outcome = run_on_two(chase(read(5)), [nop(stall=100), *chase(read(5))], shared)
+    assert outcome.counter("l2_read_sectors") == 4
+    assert outcome.counter("fill_bytes") == 2 * 128
+    assert outcome.times(sm=1)[2] == outcome.times(sm=0)[1]
+
+
+def test_does_a_coalescer_forget_a_line_that_has_arrived() -> None:
+    outcome = run([chase(read(5), read(5))], BARE)
+    assert outcome.counter("l2_read_sectors") == 8
+
+
+def test_is_the_least_recently_used_line_evicted() -> None:
+    machine = replace(BARE, l2_sets=1, l2_ways=2)
+    outcome = run([chase(read(1), read(2), read(1), read(3), read(1), read(2))], machine)
+    miss, hit = NEAR + DRAM, NEAR
+    assert latencies(outcome) == [miss, miss, hit, miss, hit, miss]
+
+
+def test_are_sectors_fetched_one_by_one() -> None:
+    outcome = run([chase(read(1, 0b0001), read(1, 0b0010), read(1, 0b0011))], BARE)
+    assert latencies(outcome) == [NEAR + DRAM, NEAR + DRAM, NEAR]
+    assert outcome.counter("dram_read_bytes") == 2 * 32
+
+
+def test_does_a_write_need_no_fill_and_leave_its_sectors_readable() -> None:
+    outcome = run([[store(line(1), ((0, 0b0110),)), *LATER, *chase(read(1, 0b0110))]], BARE)
+    times = outcome.times()
+    assert times[-1] - times[-2] - 1 == NEAR
+    assert outcome.counter("dram_read_bytes") == 0
+    assert outcome.counter("l2_write_sectors") == 2
+
+
+def test_does_eviction_write_back_exactly_the_dirty_sectors() -> None:
+    machine = replace(BARE, l2_sets=1, l2_ways=1)
+    outcome = run([[store(line(1), ((0, 0b0111),)), *LATER, *chase(read(2), read(3))]], machine)
+    assert outcome.counter("dram_write_bytes") == 3 * 32
+
+
+def test_does_a_clean_line_leave_without_a_write() -> None:
+    machine = replace(BARE, l2_sets=1, l2_ways=1)
+    assert run([chase(read(1), read(2), read(3))], machine).counter("dram_write_bytes") == 0
+
+
+def test_does_a_write_drop_the_copy_in_the_other_partition() -> None:
+    """SM 0 has a near copy of a line of partition 1; after SM 1's write it must ask there again."""
+    (n, *_) = homes(2, home=1)
+    reader = [*chase(read(n), read(n)), *LATER, *chase(read(n), read(n))]
+    writer = [*LATER[:50], nop(stall=15), store(line(n))]
+    times = run_on_two(reader, writer).times(sm=0)
+    before = [times[i + 1] - times[i] - 1 for i in (0, 2)]
+    after = [times[i + 1] - times[i] - 1 for i in (len(times) - 4, len(times) - 2)]
+    assert before[1] == NEAR
+    assert after == [NEAR + FAR, NEAR]
+
+
+@pytest.mark.parametrize(("parameter", "n_lines"), [("dram_read_sector", 64), ("l2_sector", 64)])
+def test_does_bandwidth_limit_many_reads(parameter: str, n_lines: int) -> None:
+    """Two cycles a sector, four sectors a line."""
+    machine = replace(BARE, memory={parameter: 2})
+    outcome = run([[load(line(n), write=0) for n in range(n_lines)] + [nop(wait=(0,))]], machine)
+    transfer = 2 * 4 * n_lines
+    assert transfer <= outcome.times()[-1] <= transfer + NEAR + DRAM + n_lines
+
+
+def test_do_written_sectors_take_their_bandwidth() -> None:
+    machine = replace(BARE, memory={"l2_write_sector": 3}, sm={**BARE.sm, "store_backlog": 0})
+    outcome = run([[store(line(n)) for n in range(60)]], machine)
+    assert outcome.times()[-1] >= 3 * 4 * 40
+
+
+def test_do_atomics_on_one_address_follow_one_another() -> None:
+    machine = replace(BARE, memory={"atomic_same_address": 10})
+    same = run([[atomic(line(1), write=0)] * 8 + [nop(wait=(0,))]], machine)
+    apart = run([[atomic(line(n), write=0) for n in range(8)] + [nop(wait=(0,))]], machine)
+    assert same.times()[-1] >= 8 * 10 + NEAR
+    assert apart.times()[-1] <= 8 + 10 + NEAR + 1
+    lanes = run([[atomic(line(1), write=0, same=32), nop(wait=(0,))]], machine)
+    assert lanes.times()[-1] == 1 + 32 * 10 + NEAR
+
+
+def test_are_near_far_and_missed_sectors_all_that_was_read() -> None:
+    outcome = run_on_two(chase(*(read(n) for n in range(1, 30))), chase(*(read(n) for n in range(10, 40))))
+    read_sectors = outcome.counter("l2_read_sectors")
+    hits = outcome.counter("l2_near_hit_sectors") + outcome.counter("l2_far_hit_sectors")
+    assert read_sectors == hits + outcome.counter("l2_miss_sectors")
