@@ -38,7 +38,7 @@ def demo(
     with progress("Projecting", len(work)) as advance:
         outcomes = project_all(work, jobs or n_cores(), lambda outcome: advance())
     rows = [
-        comparison.Compared(item.name, item.shape, item.cycles, item.time_us, outcome.projection, outcome.reason)
+        comparison.Compared(item.name, item.tile, item.cycles, item.time_us, outcome.projection, outcome.reason)
         for item, outcome in zip(cases.cases, outcomes, strict=True)
     ]
     report.parent.mkdir(parents=True, exist_ok=True)
@@ -56,7 +56,7 @@ def _document(row: Compared) -> dict[str, object]:
     projection = row.projection
     return {
         "kernel": row.name,
-        "shape": row.shape,
+        "tile": row.tile,
         "cycles": projection.cycles if projection else None,
         "measured_cycles": row.measured_cycles,
         "error_percent": row.error if projection else None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -48,7 +49,7 @@ def project(
         atomic_write(report, projection_html.render_page(found))
         stderr.print(f"Wrote {report}")
     if json:
-        emit_json(found.to_json())
+        emit_json(asdict(found))
     else:
         stdout().print(projection_text.render(found))
 

@@ -26,7 +26,7 @@ class Compared:
     """A kernel with its measured cycles and microseconds; ``projection`` None with the ``reason`` why."""
 
     name: str
-    shape: str
+    tile: str
     measured_cycles: float
     measured_us: float
     projection: Projection | None
@@ -43,7 +43,7 @@ class Compared:
 def table(rows: Sequence[Compared]) -> Table:
     """The comparison for a terminal."""
     found = Table(show_edge=False, pad_edge=False)
-    found.add_column("kernel", overflow="fold")
+    found.add_column("kernel", min_width=36, overflow="fold")
     for column in ("projected", "measured", "error", "time"):
         found.add_column(column, justify="right", no_wrap=True)
     for column in ("occupancy", "bound by", "most stalls"):
@@ -76,7 +76,7 @@ def page(title: str, subtitle: str, rows: Sequence[Compared], footer: str) -> st
 
 
 def _cells(row: Compared) -> list[Text]:
-    name = Text.assemble(row.name, "\n", (row.shape, "dim"))
+    name = Text.assemble(row.name, "\n", (row.tile, "dim"))
     if row.projection is None:
         reason = Text(f"not projected: {row.reason}", style="red")
         return [name, Text("-"), Text(whole(row.measured_cycles)), Text("-"), Text("-"), Text("-"), Text("-"), reason]
@@ -94,7 +94,7 @@ def _cells(row: Compared) -> list[Text]:
 
 
 def _page_row(row: Compared) -> dict[str, Any]:
-    found: dict[str, Any] = {"kernel": row.name, "shape": row.shape, "reason": row.reason}
+    found: dict[str, Any] = {"kernel": row.name, "tile": row.tile, "reason": row.reason}
     if row.projection is None:
         return found
     return found | {

@@ -15,16 +15,18 @@ from simulator.validation.cubins import locate_cubins
 from simulator.validation.measured import Case, cases_of, numbers, read_measured, select
 
 SETTINGS = ("warps", "stages")
+TILE_KEYS = ("B", "BM", "BN", "BK")
 CASE_LIST = "demo.yaml"
 
 
 @dataclass(frozen=True)
 class DemoCase:
-    """One case. ``shape``: problem and tile as text; ``cycles``, ``time_us``: measured; ``split``: fit or check."""
+    """One case. ``name`` with the problem's size, ``tile`` and settings as text; ``cycles``, ``time_us``: measured;
+    ``split``: fit or check."""
 
     case: Case
     name: str
-    shape: str
+    tile: str
     split: str
     cycles: float
     time_us: float
@@ -50,29 +52,26 @@ def load_demo() -> Demo:
         raise UserError(f"the demo's case list {path} is damaged ({error}); install the package again") from error
     frame = select(read_measured(data_folder("projections") / measured), ids=list(names))
     cycles, times = numbers(frame, "cycles"), numbers(frame, "ncu_time_ns")
-    described = {
-        case.id: DemoCase(
+    described = {}
+    for case in cases_of(frame):
+        problem, tile = describe(frame["shape"][case.index], frame["config"][case.index])
+        described[case.id] = DemoCase(
             case=case,
-            name=names[case.id],
-            shape=describe(frame["shape"][case.index], frame["config"][case.index]),
+            name=f"{names[case.id]} {problem}",
+            tile=tile,
             split=str(frame["split"][case.index]),
             cycles=float(cycles[case.index]),
             time_us=float(times[case.index]) * 1e-3,
         )
-        for case in cases_of(frame)
-    }
     return Demo(hw, [described[name] for name in names], locate_cubins(data_folder("projections") / cubins))
 
 
-def describe(shape: str, config: str) -> str:
-    """Problem and tile in a few words, from their JSON texts: "4096x4096x4096, tile 128x128x64, 4 warps, 3 stages"."""
+def describe(shape: str, config: str) -> tuple[str, str]:
+    """Problem and tile in a few words, from their JSON texts: ("64x4096", "tile 128x128x64, 4 warps, 3 stages")."""
     problem, tile = json.loads(shape), json.loads(config)
-    parts = [_product(problem), f"tile {_product({k: v for k, v in tile.items() if k in TILE_KEYS})}"]
-    parts += [f"{tile[key]} {key if tile[key] != 1 else key[:-1]}" for key in SETTINGS if key in tile]
-    return ", ".join(parts + [key for key, value in problem.items() if value is True])
-
-
-TILE_KEYS = ("B", "BM", "BN", "BK")
+    sizes = _product({key: size for key, size in tile.items() if key in TILE_KEYS})
+    settings = [f"{tile[key]} {key if tile[key] != 1 else key[:-1]}" for key in SETTINGS if key in tile]
+    return _product(problem), ", ".join([f"tile {sizes}", *settings])
 
 
 def _product(sizes: dict[str, Any]) -> str:
