@@ -1,4 +1,4 @@
-"""Shared by every test: compiled kernels and trace caches stay out of the user's own cache folder."""
+"""Shared by every test: traces are built anew, compiled simulator code is kept between runs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,17 @@ from pathlib import Path
 
 import pytest
 
+import simulator  # noqa: F401  names the folder of compiled code, which worker processes of a test inherit
+from simulator.validation.warm_up import ensure_compiled
+
 REPOSITORY = Path(__file__).resolve().parents[1]
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Compile before the workers of a parallel run start, so that they do not all compile the same."""
+    is_parallel = bool(getattr(session.config.option, "numprocesses", None))
+    if is_parallel and not hasattr(session.config, "workerinput"):
+        ensure_compiled("h200")
 
 
 @pytest.fixture(scope="session")

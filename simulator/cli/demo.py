@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from simulator.cli.output import atomic_write, emit_json, stderr, stdout
-from simulator.cli.progress import progress
+from simulator.cli.progress import announce_compilation, progress
 
 if TYPE_CHECKING:
     from simulator.report.comparison import Compared
@@ -30,11 +30,13 @@ def demo(
     from simulator.report import comparison
     from simulator.validation.demo_cases import load_demo
     from simulator.validation.predict import jobs_for, project_all
+    from simulator.validation.warm_up import ensure_compiled
 
     started = time.perf_counter()
     cases = load_demo()
     stderr.print(f"Replaying {len(cases.cases)} compiled kernels on the model of {cases.hw}")
     work = jobs_for([item.case for item in cases.cases], cases.cubins, cases.hw)
+    ensure_compiled(cases.hw, announce_compilation)
     with progress("Projecting", len(work)) as advance:
         outcomes = project_all(work, jobs or n_cores(), lambda outcome: advance())
     rows = [

@@ -17,6 +17,11 @@ class Advance(Protocol):
     def __call__(self, note: str = "") -> None: ...
 
 
+def announce_compilation() -> None:
+    """Say why the first run of a version takes longer."""
+    stderr.print("Compiling the simulator: once per version, one to two minutes")
+
+
 @contextmanager
 def progress(label: str, total: int) -> Iterator[Advance]:
     """A bar of ``total`` cases; on a stderr that is no terminal, a line at every tenth part."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from simulator.cli.output import atomic_write, emit_json, stderr, stdout
+from simulator.cli.progress import announce_compilation
 from simulator.errors import UserError
 
 if TYPE_CHECKING:
@@ -41,8 +42,10 @@ def project(
     from simulator.hw.loader import load_hw
     from simulator.projection.run import project_trace
     from simulator.report import projection_html, projection_text
+    from simulator.validation.warm_up import ensure_compiled
 
     chip = load_hw(hw, tuple(overrides or ()))
+    ensure_compiled(hw, announce_compilation)
     trace = _trace(source, launch, kernel, allow_unknown)
     found = project_trace(trace, chip)
     if report is not None:

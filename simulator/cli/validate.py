@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from simulator.cli.output import atomic_path, emit_json, stderr, stdout
-from simulator.cli.progress import progress
+from simulator.cli.progress import announce_compilation, progress
 from simulator.errors import UserError
 
 
@@ -41,6 +41,7 @@ def validate(
     from simulator.validation.measured import cases_of, read_measured, select
     from simulator.validation.predict import jobs_for, project_all
     from simulator.validation.predictions import outcome_row, to_frame
+    from simulator.validation.warm_up import ensure_compiled
 
     overrides = tuple(set_values or ())
     chip = load_hw(hw, overrides)
@@ -48,6 +49,7 @@ def validate(
     frame = select(read_measured(measured), split, _listed(ids), limit)
     _require_folder(output)
     work = jobs_for(cases_of(frame), locate_cubins(cubins), hw, overrides)
+    ensure_compiled(hw, announce_compilation)
     with progress("Projecting", len(work)) as advance:
         outcomes = project_all(work, jobs or n_cores(), lambda outcome: advance(f"case {outcome.case.id}"))
     predicted = to_frame([outcome_row(outcome) for outcome in outcomes])

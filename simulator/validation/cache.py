@@ -13,6 +13,7 @@ from functools import cache
 from pathlib import Path
 
 from simulator.errors import UserError
+from simulator.numba_cache import cache_root
 
 BUILDER_ROOMS = ("frontends", "isa", "trace")
 """The rooms whose source decides what a trace holds."""
@@ -20,9 +21,7 @@ BUILDER_ROOMS = ("frontends", "isa", "trace")
 
 def cache_folder(kind: str) -> Path:
     """The folder for entries of one ``kind``, made if missing."""
-    named = os.environ.get("KERNELCAST_CACHE")
-    base = Path(named) if named else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "kernelcast"
-    folder = base / kind
+    folder = cache_root() / kind
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
