@@ -12,11 +12,14 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from simulator.frontends.sass.execution_log import GLOBAL_ORIGIN
-from simulator.frontends.sass.semantics.propagation import KEEPS_ALIGNMENT, SAME_IN_LANES
+from simulator.frontends.sass.semantics.codes import LANES
+from simulator.frontends.sass.semantics.linear import KEEPS_ALIGNMENT, SAME_IN_LANES, SCALE, combination_slot
 from simulator.frontends.sass.semantics.records import DIFFERENCE, records
+from simulator.frontends.sass.warp_state import Differences
 
 SAME = 0
 """Handle of the empty difference."""
+COMBINATION_SLOTS = 1 << 12
 WORD_RANGE = 1 << 32
 HALF_RANGE = 1 << 31
 
@@ -47,7 +50,10 @@ class DifferenceTable:
         self.members = members
         self.alive = np.ones(len(members), bool)
         self.version = 0
-        self.records = records(DIFFERENCE, 256)
+        self.compiled = Differences(
+            records(DIFFERENCE, 256), np.zeros((COMBINATION_SLOTS, 3), np.int64), np.zeros(COMBINATION_SLOTS, np.int64)
+        )
+        self._n_combinations = 0
         self.domains: list[Domain] = [Domain(np.zeros(len(members), np.int64), 1)]
         self._differences: list[_Difference] = [_Difference(0, np.zeros(1, np.int64), 0)]
         self._by_content: dict[tuple[int, tuple[int, ...], bytes], int] = {}
@@ -109,6 +115,21 @@ class DifferenceTable:
         values = difference.values[self.domains[difference.domain].codes[examples]]
         return values if values.ndim == 2 else values[:, None]
 
+    def lanes_at_points(self, handle: int, domain: int) -> np.ndarray:
+        """Values at the points of a (joined) domain, int64 [K, L] (read only)."""
+        values = self.at_points(handle, domain)
+        return np.broadcast_to(values, (len(values), LANES))
+
+    def over(self, joined: int, domain: int, values: np.ndarray) -> np.ndarray:
+        """``values`` at the points of ``domain`` as values at the points of a domain that refines it."""
+        if joined == domain:
+            return values
+        points, _ = self.points(domain)
+        _, examples = self.points(joined)
+        place = np.zeros(self.domains[domain].size, np.int64)
+        place[points] = np.arange(len(points))
+        return values[place[self.domains[domain].codes[examples]]]
+
     def per_member(self, handle: int) -> np.ndarray:
         """Value of a difference that is alike in all lanes, for each alive CTA, int64."""
         difference = self._differences[handle]
@@ -150,13 +171,32 @@ class DifferenceTable:
 
     def _describe(self, handle: int, values: np.ndarray) -> None:
         """Flags and ends of a difference, for compiled code."""
-        while handle >= len(self.records):
-            self.records = np.concatenate([self.records, np.zeros_like(self.records)]).view(np.recarray)
+        record = self.compiled.record
+        if handle >= len(record):
+            record = np.concatenate([record, np.zeros_like(record)]).view(np.recarray)
+            self.compiled = self.compiled._replace(record=record)
         flags = SAME_IN_LANES if values.ndim == 1 else 0
         if not (values % GLOBAL_ORIGIN).any():
             flags |= KEEPS_ALIGNMENT
-        record = self.records[handle]
-        record.flags, record.lowest, record.highest = flags, values.min(), values.max()
+        entry = record[handle]
+        entry.flags, entry.lowest, entry.highest = flags, values.min(), values.max()
+
+    def combine(self, operation: int, x: int, y: int) -> None:
+        """Form a combination that compiled code asked for: x times the number y (SCALE), or x + y (SUM)."""
+        if operation == SCALE:
+            domain = self.domain(x)
+            total = self.at_points(x, domain) * y
+        else:
+            domain = self.join([self.domain(x), self.domain(y)])
+            total = self.at_points(x, domain) + self.at_points(y, domain)
+        handle = self.add(domain, as_word_difference(total))
+        if 2 * self._n_combinations > len(self.compiled.key):
+            self.compiled = self.compiled._replace(key=np.zeros_like(self.compiled.key))
+            self._n_combinations = 0
+        slot = combination_slot.py_func(self.compiled.key, operation, x, y)
+        self.compiled.key[slot] = operation, x, y
+        self.compiled.result[slot] = handle
+        self._n_combinations += 1
 
     def refresh(self, handle: int) -> bool:
         """Describe a difference anew after CTAs have left; False when it was up to date."""
@@ -194,6 +234,11 @@ class DifferenceTable:
 
 def word_difference(words: np.ndarray, leader: np.ndarray) -> np.ndarray:
     """Two's complement difference of 32-bit words, int64 in [-2^31, 2^31)."""
-    return (words.astype(np.int64) - leader.astype(np.int64) + HALF_RANGE) % WORD_RANGE - HALF_RANGE
+    return as_word_difference(words.astype(np.int64) - leader.astype(np.int64))
+
+
+def as_word_difference(change: np.ndarray) -> np.ndarray:
+    """The same change modulo 2^32, int64 in [-2^31, 2^31)."""
+    return (change + HALF_RANGE) % WORD_RANGE - HALF_RANGE
 
 

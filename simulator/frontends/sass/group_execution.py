@@ -21,6 +21,7 @@ from simulator.frontends.sass.launch import BoundLaunch
 from simulator.frontends.sass.memory_image import new_memory
 from simulator.frontends.sass.micro_ops import LoweredKernel
 from simulator.frontends.sass.operands import SassKernel
+from simulator.frontends.sass.settle_context import WarpView
 from simulator.frontends.sass.settling import Settler
 from simulator.frontends.sass.special_registers import SpecialRegisters, cluster_ranks, lane_masks
 from simulator.frontends.sass.warp_state import (
@@ -73,6 +74,7 @@ class GroupExecutor:
         self.state = new_state(n_warps, new_memory(n_warps, lowered.frame_bytes, contents))
         lowered.install(self.state, shared_window_bytes(kernel, bound))
         self.state.cta[0].limit = limit
+        self.views = [WarpView(self.state.warps, number) for number in range(n_warps)]
         self.log: Log = new_log()
 
     def run(self, members: np.ndarray) -> tuple[ClassExecution, list[np.ndarray]]:
@@ -80,10 +82,10 @@ class GroupExecutor:
         the groups that did not. UserError or Unsupported, with the instruction's address, when it cannot go on."""
         table = DifferenceTable(members)
         self._reset(members, table)
-        settler = Settler(self.lowered.rows, self.state, table)
+        settler = Settler(self.lowered.rows, self.lowered.fields, self.state, self.views, table)
         cta = self.state.cta[0]
         while True:
-            reason = run_cta(self.lowered.rows, self.state.cta, self.state.warps, self.state.memory, self.log, table.records)
+            reason = run_cta(self.lowered.rows, self.state.cta, self.state.warps, self.state.memory, self.log, table.compiled)
             if reason == COMPLETE:
                 break
             if reason == DIFFERS:
@@ -97,7 +99,7 @@ class GroupExecutor:
             else:
                 self._fail(int(reason), int(members[0]))
             cta.tracks = int(table.alive.sum() > 1)
-        return self._result(table), settler.left
+        return self._result(table), settler.context.left
 
     def _reset(self, members: np.ndarray, table: DifferenceTable) -> None:
         names = self.special.names

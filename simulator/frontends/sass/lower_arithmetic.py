@@ -87,10 +87,10 @@ def add(draft: Draft) -> Draft:
         draft.source(slot, operand, wide=wide)
     draft.results(results, 2 if wide else 1)
     if wide:
-        return draft.verb(codes.INTEGER, codes.ADD_PAIR).additive("abc")
+        return draft.verb(codes.INTEGER, codes.ADD_PAIR)
     carries_in(draft, predicates)
     simple = not predicates and not any(is_predicate(operand) for operand in results)
-    return draft.verb(codes.INTEGER, codes.ADD3 if simple else codes.ADD3_CARRY).additive("abc")
+    return draft.verb(codes.INTEGER, codes.ADD3 if simple else codes.ADD3_CARRY)
 
 
 def multiply_add(draft: Draft) -> Draft:
@@ -104,17 +104,17 @@ def multiply_add(draft: Draft) -> Draft:
         verb = codes.MULTIPLY_WIDE if has(draft, "WIDE") else codes.MULTIPLY_HIGH
         draft.source("a", a).source("b", b).source("c", c, wide=True).set(x0=unsigned)
         draft.results(results, 2 if verb == codes.MULTIPLY_WIDE else 1)
-        return draft.verb(codes.INTEGER, verb).additive("c" if verb == codes.MULTIPLY_WIDE else "")
+        return draft.verb(codes.INTEGER, verb)
     draft.results(results)
     carries_in(draft, predicates)
     if ZERO in (a.index, b.index):
         if not predicates:
-            return draft.source("a", c).verb(codes.INTEGER, codes.MOVE).additive("a")
-        return draft.source("c", c).verb(codes.INTEGER, codes.ADD3_CARRY).additive("c")
+            return draft.source("a", c).verb(codes.INTEGER, codes.MOVE)
+        return draft.source("c", c).verb(codes.INTEGER, codes.ADD3_CARRY)
     if b.kind is OperandKind.IMMEDIATE and b.value == 1 and not predicates:
-        return draft.source("a", a).source("b", c).verb(codes.INTEGER, codes.ADD3).additive("ab")
+        return draft.source("a", a).source("b", c).verb(codes.INTEGER, codes.ADD3)
     draft.source("a", a).source("b", b).source("c", c)
-    return draft.verb(codes.INTEGER, codes.MULTIPLY_ADD).additive("c")
+    return draft.verb(codes.INTEGER, codes.MULTIPLY_ADD)
 
 
 def shift_add(draft: Draft) -> Draft:
@@ -130,7 +130,7 @@ def shift_add(draft: Draft) -> Draft:
     else:
         a, b, shift = sources
     draft.source("a", a).source("b", b).set(x0=immediate(shift), x2=int(extends)).results(results)
-    return draft.verb(codes.INTEGER, codes.SHIFT_ADD_HIGH if high else codes.SHIFT_ADD).additive("b")
+    return draft.verb(codes.INTEGER, codes.SHIFT_ADD_HIGH if high else codes.SHIFT_ADD)
 
 
 def move(draft: Draft) -> Draft:
@@ -139,7 +139,7 @@ def move(draft: Draft) -> Draft:
     base = draft.instruction.base
     wide = has(draft, "64") or (base == "CS2R" and not has(draft, "32"))
     draft.source("a", sources[0], wide=wide).results(results, 2 if wide else 1)
-    return draft.verb(codes.INTEGER, codes.MOVE_PAIR if wide else codes.MOVE).additive("a")
+    return draft.verb(codes.INTEGER, codes.MOVE_PAIR if wide else codes.MOVE)
 
 
 def absolute(draft: Draft) -> Draft:
@@ -166,7 +166,7 @@ def compare(draft: Draft) -> Draft:
     draft.no_predicate("q").set(x0=pick(draft, COMPARISONS), x1=int(has(draft, "U32")), x2=pick(draft, COMBINATIONS))
     if has(draft, "EX"):
         draft.predicate_source("q", predicates[1]).set(x3=1)
-    return draft.verb(codes.INTEGER, codes.COMPARE).additive("ab")
+    return draft.verb(codes.INTEGER, codes.COMPARE)
 
 
 def dot_product(draft: Draft) -> Draft:
@@ -178,7 +178,7 @@ def dot_product(draft: Draft) -> Draft:
     for slot, operand in zip("abc", sources, strict=True):
         draft.source(slot, operand)
     draft.set(x0=int(types[0] == "S8"), x1=int(types[-1] == "S8")).results(results)
-    return draft.verb(codes.INTEGER, codes.DOT_PRODUCT).additive("c")
+    return draft.verb(codes.INTEGER, codes.DOT_PRODUCT)
 
 
 def logic3(draft: Draft) -> Draft:
@@ -369,7 +369,7 @@ def shuffle(draft: Draft) -> Draft:
     results, sources, _ = split(draft)
     for slot, operand in zip("abc", sources, strict=True):
         draft.source(slot, operand)
-    return draft.results(results).verb(codes.CROSS_LANE, pick(draft, SHUFFLES)).additive("a")
+    return draft.results(results).verb(codes.CROSS_LANE, pick(draft, SHUFFLES))
 
 
 def vote(draft: Draft) -> Draft:
@@ -390,7 +390,7 @@ def to_uniform(draft: Draft) -> Draft:
     draft.source("a", sources[0]).results(results).set(x0=int(has(draft, "OR")))
     if draft.fields["dest_p"] >= 0:
         draft.set(q=draft.fields["dest_p"])
-    return draft.verb(codes.CROSS_LANE, codes.TO_UNIFORM).additive("a")
+    return draft.verb(codes.CROSS_LANE, codes.TO_UNIFORM)
 
 
 def reduce(draft: Draft) -> Draft:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import SimpleNamespace
 
 import numpy as np
 
@@ -29,12 +30,13 @@ ASSUME_NOT_TAKEN, ASSUME_TAKEN = 1, 2
 
 @dataclass(frozen=True)
 class LoweredKernel:
-    """``rows``: ROW records, one per instruction; ``layout`` of the value rows; ``constants`` uint32: words of the
+    """``rows``: ROW records, one per instruction (``fields``: the same as Python objects); ``layout`` of the value rows; ``constants`` uint32: words of the
     constant rows; ``banks``: constant banks by number; ``special_names`` in row order; ``frame_end``: initial stack
     pointer; ``frame_bytes`` of local memory below it; ``code_base``: address of the first instruction; ``opaque``: row ->
     why its results are unknown; ``assumed``: rows of branches around slow paths of software routines."""
 
     rows: np.recarray
+    fields: tuple[SimpleNamespace, ...]
     layout: Layout
     constants: np.ndarray
     banks: dict[int, bytes]
@@ -77,6 +79,7 @@ def lower(kernel: SassKernel, bound: BoundLaunch) -> LoweredKernel:
     rows["run"] = run_lengths(rows)
     return LoweredKernel(
         rows=rows,
+        fields=tuple(SimpleNamespace(**dict(zip(ROW.names or (), row, strict=True))) for row in rows.tolist()),
         layout=layout.layout(),
         constants=layout.constants(),
         banks=banks,

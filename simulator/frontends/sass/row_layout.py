@@ -120,14 +120,6 @@ class Draft:
         self.set(**{slot: self.layout.row(operand), f"{slot}_mod": modifier})
         return self.set(**{f"{slot}_hi": self.layout.row(operand, high=True)}) if wide else self
 
-    def additive(self, slots: str) -> Draft:
-        """The result differs between CTAs as these sources do, where they carry no modifier."""
-        bits = 0
-        for position, slot in enumerate("abc"):
-            if slot in slots and self.fields[f"{slot}_mod"] == 0:
-                bits |= 1 << position
-        return self.set(additive=bits)
-
     def predicate_source(self, slot: str, operand: Operand) -> Draft:
         """Predicate operand into slot "p", "q" or "s"."""
         index, invert = predicate(operand)

@@ -60,6 +60,15 @@ class Memory(NamedTuple):
     overwritten: np.ndarray
 
 
+class Differences(NamedTuple):
+    """Differences between CTAs as compiled code sees them. ``record``: DIFFERENCE records by handle; ``key`` int64
+    [size, 3] and ``result`` int64 [size] (a power of two): hash table of combinations (operation, x, y) -> handle."""
+
+    record: np.recarray
+    key: np.ndarray
+    result: np.ndarray
+
+
 class CtaState(NamedTuple):
     """``cta``: one CTA record; ``warps``: WARP records [W]; ``memory``."""
 

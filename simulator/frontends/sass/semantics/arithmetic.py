@@ -52,7 +52,7 @@ def arithmetic(cta, warp, row, differences, active, differs):
     p, q = np.int64(0), np.int64(0)
     if missing & written != written:
         p, q = compute(cta, warp, row, active)
-        if differs and not propagate(warp, row, differences, active, cta.scratch):
+        if differs and not propagate(cta, warp, row, differences, active, cta.scratch):
             return False
     elif differs and not assign(warp, row, active, 0, 0):
         return False

@@ -15,9 +15,9 @@ from simulator.frontends.sass.semantics.codes import (
     ASYNC,
     ASYNC_COPY,
     COMPARE,
-    CROSS_LANE,
     EXECUTE,
     FULL,
+    GENERIC_READ,
     GLOBAL_ATOMIC,
     GLOBAL_READ,
     INTEGER,
@@ -34,15 +34,16 @@ from simulator.frontends.sass.semantics.codes import (
 )
 from simulator.frontends.sass.semantics.compiled import internal
 from simulator.frontends.sass.semantics.integer import order_masks
+from simulator.frontends.sass.semantics.linear import (
+    KEEPS_ALIGNMENT,
+    SAME_IN_LANES,
+    SIGN_BIT,
+    UNSETTLED,
+    linear_difference,
+    stays_in_word,
+)
 from simulator.frontends.sass.semantics.local_memory import is_whole, local_row
 from simulator.frontends.sass.semantics.records import WORD_BYTES
-
-SAME_IN_LANES = 1
-"""Flag of a difference: all lanes of a CTA differ by the same amount."""
-KEEPS_ALIGNMENT = 2
-"""Flag of a difference: a multiple of the global pattern alignment in every CTA."""
-SIGN_BIT = 0x80000000
-UNSETTLED = -1
 
 
 @internal
@@ -61,9 +62,9 @@ def row_differs(warp, row):
 
 
 @internal
-def propagate(warp, row, differences, active, out):
+def propagate(cta, warp, row, differences, active, out):
     """Differences of an arithmetic row's results, whose words are in the scratch rows from ``out`` on and not yet
-    committed. False when they take a closer look."""
+    committed. False when they take a closer look (or a combination of differences that was not formed yet)."""
     d, dp = warp.difference, warp.predicate_difference
     if dp[row.guard] | dp[row.p] | dp[row.q] | dp[row.s]:
         return False
@@ -73,34 +74,17 @@ def propagate(warp, row, differences, active, out):
         return assign(warp, row, active, 0, 0)
     if row.family == INTEGER and row.verb == MOVE_PAIR:
         return assign(warp, row, active, a, d[row.a_hi])
-    position = only_source(a, b, c)
-    if position < 0 or high or not (row.additive >> position) & 1:
+    if high:
         return False
-    handle = a | b | c
-    source = row.a if position == 0 else row.b if position == 1 else row.c
-    if row.family == CROSS_LANE and not differences[handle].flags & SAME_IN_LANES:
-        return False
-    low, high = differences[handle].lowest, differences[handle].highest
     if row.family == INTEGER and row.verb == COMPARE:
-        alike = compares_alike(warp.values, row, active, position, low, high, out)
-        return alike and assign(warp, row, active, 0, 0)
-    if row.family == INTEGER and (row.dest_p >= 0 or row.dest_q >= 0 or row.n_dest > 1):
-        values = warp.values
-        if not (stays_in_word(values, source, active, low, high) and stays_in_word(values, out, active, low, high)):
+        if a and b:
             return False
-    return assign(warp, row, active, handle, 0)
-
-
-@internal
-def only_source(a, b, c):
-    """Which of three handles is set, -1 unless exactly one is."""
-    if a and not b and not c:
-        return 0
-    if b and not a and not c:
-        return 1
-    if c and not a and not b:
-        return 2
-    return -1
+        record = differences.record[a | b]
+        modifier = row.a_mod if a else row.b_mod
+        alike = modifier == 0 and compares_alike(warp.values, row, active, a != 0, record.lowest, record.highest, out)
+        return alike and assign(warp, row, active, 0, 0)
+    handle = linear_difference(cta, warp, row, differences, active, out)
+    return handle >= 0 and assign(warp, row, active, handle, 0)
 
 
 @internal
@@ -132,21 +116,10 @@ def is_whole_warp(warp, row, active):
 
 
 @internal
-def stays_in_word(values, source, active, low, high):
-    """No active lane leaves the 32-bit range between the ends of a difference."""
-    outside = 0
-    for lane in range(LANES):
-        word = np.int64(values[source, lane])
-        if (active >> lane) & 1 and (word + low < 0 or word + high > WORD):
-            outside += 1
-    return outside == 0
-
-
-@internal
-def compares_alike(values, row, active, position, low, high, out):
+def compares_alike(values, row, active, is_first, low, high, out):
     """The comparison has the leader's outcome at both ends of the difference, and hence in every CTA. Writes the
     source shifted to either end into scratch rows."""
-    source = row.a if position == 0 else row.b
+    source = row.a if is_first else row.b
     flip = np.int64(0) if row.x1 else np.int64(SIGN_BIT)
     for lane in range(LANES):
         word = np.int64(values[source, lane])
@@ -155,7 +128,7 @@ def compares_alike(values, row, active, position, low, high, out):
             return False
         values[out + 5, lane] = (word + low) & WORD
         values[out + 6, lane] = (word + high) & WORD
-    if position == 0:
+    if is_first:
         less_low, equal_low = order_masks(values, out + 5, row.b, 0, row.b_mod, row.x1)
         less_high, equal_high = order_masks(values, out + 6, row.b, 0, row.b_mod, row.x1)
     else:
@@ -182,10 +155,12 @@ def access_difference(cta, warp, memory, row, differences, active):
     handle = global_difference(warp, row, differences, active)
     if row.verb == ASYNC_COPY:
         return UNSETTLED if d[row.c] | d[row.c_hi] else handle
-    if row.verb in (GLOBAL_READ, GLOBAL_ATOMIC):
-        for k in range(row.n_dest):
-            if d[row.dest + k] or (handle and row.action == EXECUTE):
-                return UNSETTLED
+    if row.verb in (GLOBAL_READ, GENERIC_READ, GLOBAL_ATOMIC) and handle >= 0:
+        if handle and row.action == EXECUTE and len(memory.start):
+            return UNSETTLED
+        if is_whole_warp(warp, row, active):
+            for k in range(row.n_dest):
+                d[row.dest + k] = 0
     return handle
 
 
@@ -211,11 +186,11 @@ def global_difference(warp, row, differences, active):
     if handle == 0:
         return 0
     wanted = SAME_IN_LANES | KEEPS_ALIGNMENT
-    if differences[handle].flags & wanted != wanted:
+    if differences.record[handle].flags & wanted != wanted:
         return UNSETTLED
     source = row.a if d[row.a] else row.b
-    low, high = differences[handle].lowest, differences[handle].highest
-    return handle if stays_in_word(warp.values, source, active, low, high) else UNSETTLED
+    low, high = differences.record[handle].lowest, differences.record[handle].highest
+    return handle if stays_in_word(warp.values, source, active, low, high, 0) else UNSETTLED
 
 
 @internal
@@ -259,7 +234,7 @@ def write_shared(cta, warp, row, differences, active):
     """Shared words take the difference of the stored register when it is the same in all lanes."""
     for k in range(row.x3):
         handle = warp.difference[row.c if row.c_hi else row.c + k]
-        if handle and (not differences[handle].flags & SAME_IN_LANES or row.x1 < WORD_BYTES):
+        if handle and (not differences.record[handle].flags & SAME_IN_LANES or row.x1 < WORD_BYTES):
             return False
         for lane in range(LANES):
             if (active >> lane) & 1:
@@ -278,7 +253,7 @@ def read_shared(cta, warp, row, differences, active):
                 if first >= 0 and handle != first:
                     return False
                 first = handle
-    if first > 0 and (row.verb != SHARED_READ or row.n_dest > 1 or not differences[first].flags & SAME_IN_LANES):
+    if first > 0 and (row.verb != SHARED_READ or row.n_dest > 1 or not differences.record[first].flags & SAME_IN_LANES):
         return False
     if row.verb == SHARED_ATOMIC and warp.difference[row.c]:
         return False
