@@ -13,13 +13,20 @@ import numpy as np
 
 from simulator.frontends.sass.execution_log import GLOBAL_ORIGIN
 from simulator.frontends.sass.semantics.codes import LANES
-from simulator.frontends.sass.semantics.linear import KEEPS_ALIGNMENT, SAME_IN_LANES, SCALE, combination_slot
-from simulator.frontends.sass.semantics.records import DIFFERENCE, records
-from simulator.frontends.sass.warp_state import Differences
+from simulator.frontends.sass.semantics.linear import (
+    KEEPS_ALIGNMENT,
+    LANE,
+    MASK_SHIFT,
+    SAME_IN_LANES,
+    SCALE,
+    SUM,
+    combination_slot,
+)
+from simulator.frontends.sass.semantics.recollection import evaluation_slot
+from simulator.frontends.sass.warp_state import REGISTERS, new_differences
 
 SAME = 0
 """Handle of the empty difference."""
-COMBINATION_SLOTS = 1 << 12
 WORD_RANGE = 1 << 32
 HALF_RANGE = 1 << 31
 
@@ -50,10 +57,8 @@ class DifferenceTable:
         self.members = members
         self.alive = np.ones(len(members), bool)
         self.version = 0
-        self.compiled = Differences(
-            records(DIFFERENCE, 256), np.zeros((COMBINATION_SLOTS, 3), np.int64), np.zeros(COMBINATION_SLOTS, np.int64)
-        )
-        self._n_combinations = 0
+        self.compiled = new_differences()
+        self._n_combinations = self._n_evaluations = 0
         self.domains: list[Domain] = [Domain(np.zeros(len(members), np.int64), 1)]
         self._differences: list[_Difference] = [_Difference(0, np.zeros(1, np.int64), 0)]
         self._by_content: dict[tuple[int, tuple[int, ...], bytes], int] = {}
@@ -182,14 +187,8 @@ class DifferenceTable:
         entry.flags, entry.lowest, entry.highest = flags, values.min(), values.max()
 
     def combine(self, operation: int, x: int, y: int) -> None:
-        """Form a combination that compiled code asked for: x times the number y (SCALE), or x + y (SUM)."""
-        if operation == SCALE:
-            domain = self.domain(x)
-            total = self.at_points(x, domain) * y
-        else:
-            domain = self.join([self.domain(x), self.domain(y)])
-            total = self.at_points(x, domain) + self.at_points(y, domain)
-        handle = self.add(domain, as_word_difference(total))
+        """Form a combination that compiled code asked for (see ``semantics.linear.combine``)."""
+        handle = self._combined(operation, x, y)
         if 2 * self._n_combinations > len(self.compiled.key):
             self.compiled = self.compiled._replace(key=np.zeros_like(self.compiled.key))
             self._n_combinations = 0
@@ -197,6 +196,31 @@ class DifferenceTable:
         self.compiled.key[slot] = operation, x, y
         self.compiled.result[slot] = handle
         self._n_combinations += 1
+
+    def _combined(self, operation: int, x: int, y: int) -> int:
+        if operation == LANE:
+            domain = self.domain(x)
+            return self.add(domain, np.ascontiguousarray(self.lanes_at_points(x, domain)[:, y]))
+        if operation == SCALE:
+            domain = self.domain(x)
+            return self.add(domain, as_word_difference(self.at_points(x, domain) * y))
+        domain = self.join([self.domain(x), self.domain(y)])
+        if operation == SUM:
+            return self.add(domain, as_word_difference(self.at_points(x, domain) + self.at_points(y, domain)))
+        mask = (operation >> MASK_SHIFT) >> np.arange(LANES) & 1
+        return self.add(domain, np.where(mask, self.lanes_at_points(y, domain), self.lanes_at_points(x, domain)))
+
+    def remember(self, name: tuple[int, int], registers: list[int], predicates: dict[int, int]) -> None:
+        """Keep the outcome of an evaluation for compiled code: handles of registers, and of predicates by place."""
+        if 2 * self._n_evaluations > len(self.compiled.evaluation):
+            self.compiled = self.compiled._replace(evaluation=np.zeros_like(self.compiled.evaluation))
+            self._n_evaluations = 0
+        slot = evaluation_slot.py_func(self.compiled.evaluation, *name)
+        self.compiled.evaluation[slot] = name
+        self.compiled.outcome[slot, : len(registers)] = registers
+        for place, handle in predicates.items():
+            self.compiled.outcome[slot, REGISTERS + place] = handle
+        self._n_evaluations += 1
 
     def refresh(self, handle: int) -> bool:
         """Describe a difference anew after CTAs have left; False when it was up to date."""

@@ -6,15 +6,15 @@ import numpy as np
 from numba import njit
 
 from simulator.frontends.sass.memory_image import read_word
-from simulator.frontends.sass.semantics.arithmetic import commit_register, compute, unknown_lanes
+from simulator.frontends.sass.semantics.arithmetic import commit_register, unknown_lanes
 from simulator.frontends.sass.semantics.codes import EXECUTE, FULL, LANES, PREDICATES, REGISTER_TO_PREDICATES, WORD
 from simulator.frontends.sass.semantics.predicate import register_to_predicates
 from simulator.frontends.sass.semantics.sources import extend
 
 
 @njit(cache=True)
-def evaluate_row(rows, pc, ctas, leader, bench, sources, source_values, masks, mask_values, path, results, predicates):
-    """Execute arithmetic row ``pc`` at K points. ``leader``, ``bench``: WARP records [1]; ``sources`` int64 [n] value rows
+def evaluate_row(compute, rows, pc, ctas, leader, bench, sources, source_values, masks, mask_values, path, results, predicates):
+    """Execute arithmetic row ``pc`` at K points by the unit ``compute``. ``leader``, ``bench``: WARP records [1]; ``sources`` int64 [n] value rows
     with ``source_values`` int64 [n, K, L] differences; ``masks`` int64 [m] predicates with ``mask_values`` int64 [m, K]
     differences (exclusive or); ``path``: lanes that reach the row. Fills ``results`` uint32 [K, n_dest, L] and
     ``predicates`` int64 [K, 16] (all predicates after the row)."""

@@ -19,14 +19,12 @@ from simulator.frontends.sass.execution_log import (
     append_run,
 )
 from simulator.frontends.sass.semantics.arithmetic import arithmetic
-from simulator.frontends.sass.semantics.asynchronous import asynchronous
 from simulator.frontends.sass.semantics.barrier import release_after_exit
 from simulator.frontends.sass.semantics.codes import ASYNC, CONTROL, MEMORY, OPAQUE, SKIP, TRUE_PREDICATE
 from simulator.frontends.sass.semantics.compiled import internal
-from simulator.frontends.sass.semantics.control import control_row, resolved
+from simulator.frontends.sass.semantics.control import resolved
 from simulator.frontends.sass.semantics.control_flow import lowest_runnable, next_merge, take_fragment
-from simulator.frontends.sass.semantics.memory import access
-from simulator.frontends.sass.semantics.propagation import access_difference, row_differs
+from simulator.frontends.sass.semantics.propagation import row_differs
 from simulator.frontends.sass.semantics.sources import lanes_in
 from simulator.frontends.sass.warp_state import (
     COMPLETE,
@@ -45,7 +43,7 @@ EVENT_MARGIN = 4
 
 
 @njit(cache=True)
-def run_cta(rows, ctas, warps, memory, log, differences):
+def run_cta(units, rows, ctas, warps, memory, log, differences):
     """Run all warps of the CTA in ``ctas[0]`` (its limits and launch values are set). Returns the reason to stop,
     COMPLETE when all warps have exited."""
     cta = ctas[0]
@@ -57,7 +55,7 @@ def run_cta(rows, ctas, warps, memory, log, differences):
             if warp.status == READY:
                 ran = True
                 start = cta.n_logged
-                reason = run_warp(rows, cta, warps, warp, memory, log, differences)
+                reason = run_warp(units, rows, cta, warps, warp, memory, log, differences)
                 note_segment(cta, log, warp.number, start)
                 if reason != COMPLETE:
                     cta.reason = reason
@@ -98,7 +96,7 @@ def room(cta, log, run):
 
 
 @internal
-def run_warp(rows, cta, warps, warp, memory, log, differences):
+def run_warp(units, rows, cta, warps, warp, memory, log, differences):
     """Run one warp until a CTA barrier, its exit, or a reason to stop; where it stands is saved in the warp."""
     pc, mask = warp.pc, warp.mask
     merge, lanes = next_merge(warp), lanes_in(mask)
@@ -122,7 +120,7 @@ def run_warp(rows, cta, warps, warp, memory, log, differences):
             active = mask & ((warp.predicate[row.guard] ^ row.guard_invert) | doubt)
             active_lanes = lanes_in(active)
         if row.family == CONTROL:
-            reason = control_row(rows, cta, warps, warp, log, row, pc, mask, active, doubt)
+            reason = units.control_row(rows, cta, warps, warp, log, row, pc, mask, active, doubt)
             if reason != COMPLETE:
                 return stop(cta, warp, pc, mask, active, reason)
             if warp.status != READY:
@@ -130,7 +128,7 @@ def run_warp(rows, cta, warps, warp, memory, log, differences):
             pc, mask = warp.pc, warp.mask
             merge, lanes = next_merge(warp), lanes_in(mask)
             continue
-        reason, event = data_row(cta, warp, memory, log, differences, row, pc, active)
+        reason, event = data_row(units, cta, warp, memory, log, differences, row, pc, active)
         if reason != COMPLETE:
             return stop(cta, warp, pc, mask, active, reason)
         append(cta, log, pc, active_lanes, event)
@@ -146,7 +144,7 @@ def stop(cta, warp, pc, mask, active, reason):
 
 
 @internal
-def data_row(cta, warp, memory, log, differences, row, pc, active):
+def data_row(units, cta, warp, memory, log, differences, row, pc, active):
     """Execute a row that does not change the program counter. Returns (reason, event number or NO_EVENT)."""
     if row.family < MEMORY or row.family == OPAQUE:
         if row.action == SKIP:
@@ -154,7 +152,7 @@ def data_row(cta, warp, memory, log, differences, row, pc, active):
         differs = cta.tracks and not resolved(cta, pc) and row_differs(warp, row)
         if differs and warp.predicate_difference[row.guard]:
             return DIFFERS, NO_EVENT
-        if active == 0 or arithmetic(cta, warp, row, differences, active, differs):
+        if active == 0 or arithmetic(units, cta, warp, row, differences, active, differs):
             return COMPLETE, NO_EVENT
         return DIFFERS, NO_EVENT
     handle = np.int64(0)
@@ -162,12 +160,12 @@ def data_row(cta, warp, memory, log, differences, row, pc, active):
         if resolved(cta, pc):
             handle = cta.override_handle
         else:
-            handle = access_difference(cta, warp, memory, row, differences, active)
+            handle = units.access_difference(cta, warp, memory, row, differences, active)
             if handle < 0:
                 return DIFFERS, NO_EVENT
     if active == 0:
         return COMPLETE, NO_EVENT
     if row.family == ASYNC:
-        return asynchronous(cta, warp, log, row, active, handle)
+        return units.asynchronous(cta, warp, log, row, active, handle)
     copied = warp.predicate[row.p] ^ row.p_invert
-    return access(cta, warp, memory, log, row, active, copied, handle)
+    return units.access(cta, warp, memory, log, row, active, copied, handle)

@@ -21,6 +21,7 @@ from simulator.frontends.sass.launch import BoundLaunch
 from simulator.frontends.sass.memory_image import new_memory
 from simulator.frontends.sass.micro_ops import LoweredKernel
 from simulator.frontends.sass.operands import SassKernel
+from simulator.frontends.sass.semantics.units import units
 from simulator.frontends.sass.settle_context import WarpView
 from simulator.frontends.sass.settling import Settler
 from simulator.frontends.sass.special_registers import SpecialRegisters, cluster_ranks, lane_masks
@@ -85,7 +86,7 @@ class GroupExecutor:
         settler = Settler(self.lowered.rows, self.lowered.fields, self.state, self.views, table)
         cta = self.state.cta[0]
         while True:
-            reason = run_cta(self.lowered.rows, self.state.cta, self.state.warps, self.state.memory, self.log, table.compiled)
+            reason = run_cta(units(), self.lowered.rows, self.state.cta, self.state.warps, self.state.memory, self.log, table.compiled)
             if reason == COMPLETE:
                 break
             if reason == DIFFERS:
@@ -98,7 +99,7 @@ class GroupExecutor:
                 self.log = grow_patterns(self.log, int(cta.n_patterns))
             else:
                 self._fail(int(reason), int(members[0]))
-            cta.tracks = int(table.alive.sum() > 1)
+            cta.tracks, cta.group_version = int(table.alive.sum() > 1), table.version
         return self._result(table), settler.context.left
 
     def _reset(self, members: np.ndarray, table: DifferenceTable) -> None:
@@ -116,7 +117,8 @@ class GroupExecutor:
             lane_masks(self.bound.launch), int(cluster_ranks(self.bound.launch, leader)),
         )
         cta = self.state.cta[0]
-        cta.tracks = int(len(members) > 1)
+        cta.tracks, cta.group_version = int(len(members) > 1), 0
+        cta.evaluation[:] = cta.wanted_operation = 0
         cta.n_logged = cta.n_segments = cta.n_events = 0
 
     def _result(self, table: DifferenceTable) -> ClassExecution:

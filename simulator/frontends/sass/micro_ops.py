@@ -58,7 +58,8 @@ class LoweredKernel:
             cta.banks[start : start + len(content)] = np.frombuffer(content, np.uint8)
             cta.bank_start[bank], cta.bank_size[bank] = start, len(content)
             start += len(content)
-        cta.scratch, cta.shared_limit, cta.code_base = self.layout.scratch, shared_bytes, self.code_base
+        cta.scratch, cta.first_constant = self.layout.scratch, self.layout.constant
+        cta.shared_limit, cta.code_base = shared_bytes, self.code_base
         cta.frame_base, cta.frame_bytes = self.frame_end - self.frame_bytes, self.frame_bytes
 
 
@@ -71,7 +72,7 @@ def lower(kernel: SassKernel, bound: BoundLaunch) -> LoweredKernel:
     rows = records(ROW, len(kernel.instructions))
     for index, (instruction, use) in enumerate(zip(kernel.instructions, uses, strict=True)):
         draft, reason = _lower_one(layout, instruction, use)
-        rows[index] = draft.packed()
+        rows[index] = draft.set(number=index).packed()
         if reason:
             opaque[index] = reason
     assumed = _assume_fast_paths(kernel.instructions, rows)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from simulator.frontends.sass.differences import SAME, word_difference
@@ -11,31 +9,30 @@ from simulator.frontends.sass.evaluation import evaluate_row, result_unknown
 from simulator.frontends.sass.semantics import codes
 from simulator.frontends.sass.semantics.predicate import FILE_SIZE
 from simulator.frontends.sass.semantics.records import WARP, records
+from simulator.frontends.sass.semantics.units import units
 from simulator.frontends.sass.settle_context import SOURCE_FIELDS, Row, SettleContext, WarpView, lanes_of
 
 CHUNK_POINTS = 1 << 15
 
 
 class ArithmeticSettler:
-    """Evaluates rows for a group; equal evaluations (other warps, later iterations) are remembered."""
+    """Evaluates rows for a group; compiled code remembers the outcome for other warps and later iterations."""
 
     def __init__(self, context: SettleContext):
         self.context = context
         self.bench = records(WARP, 1)
-        self._memo: dict[tuple[Any, ...], tuple[list[int], list[int]]] = {}
 
     def settle(self, pc: int, warp: WarpView) -> None:
         """Write the differences of the row's results into the leader's warp."""
-        row = self.context.fields[pc]
-        sources, masks = self._sources(row, warp)
-        key = self._memo_key(pc, row, warp, sources, masks)
-        if key not in self._memo:
-            self._memo[key] = self._evaluate(pc, row, warp, sources, masks)
-        registers, predicates = self._memo[key]
-        for k, handle in enumerate(registers):
-            warp.difference[row.dest + k] = handle
-        for target, handle in zip(predicate_results(row), predicates, strict=True):
-            warp.predicate_difference[target] = handle
+        row, cta = self.context.fields[pc], self.context.state.cta[0]
+        registers, predicates = self._evaluate(pc, row, warp, *self._sources(row, warp))
+        warp.difference[row.dest : row.dest + row.n_dest] = registers
+        warp.predicate_difference[predicate_results(row)] = predicates
+        name = (int(cta.evaluation[0]), int(cta.evaluation[1]))
+        if any(name):
+            places = [k for k, target in enumerate((row.dest_p, row.dest_q)) if target >= 0]
+            self.context.table.remember(name, registers, dict(zip(places, predicates, strict=True)))
+            cta.evaluation[:] = 0
 
     def _sources(self, row: Row, warp: WarpView) -> tuple[list[int], list[int]]:
         """Value rows and predicates that the results depend on and that differ."""
@@ -51,14 +48,6 @@ class ArithmeticSettler:
         return (
             sorted({r for r in registers if warp.difference[r]}),
             sorted({m for m in masks if warp.predicate_difference[m]}),
-        )
-
-    def _memo_key(self, pc: int, row: Row, warp: WarpView, sources: list[int], masks: list[int]) -> tuple[Any, ...]:
-        rows = [getattr(row, field) for field in SOURCE_FIELDS] + list(range(row.dest, row.dest + row.n_dest))
-        return (
-            pc, warp.path, warp.live, self.context.table.version,
-            warp.difference[sources].tobytes(), warp.predicate_difference[masks].tobytes(),
-            warp.values[rows].tobytes(), warp.unknown[rows].tobytes(), warp.predicate.tobytes(),
         )
 
     def _evaluate(
@@ -78,7 +67,7 @@ class ArithmeticSettler:
             part = slice(start, start + CHUNK_POINTS)
             n_points = len(words[part])
             evaluate_row(
-                self.context.rows, pc, state.cta, warp.record, self.bench, np.array(sources, np.int64),
+                units().compute, self.context.rows, pc, state.cta, warp.record, self.bench, np.array(sources, np.int64),
                 np.array([change[part] for change in changes], np.int64).reshape(-1, n_points, codes.LANES),
                 np.array(masks, np.int64), np.array([flip[part] for flip in flips], np.int64).reshape(-1, n_points),
                 warp.path, words[part], results[part],

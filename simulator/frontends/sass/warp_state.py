@@ -7,12 +7,15 @@ from typing import NamedTuple
 import numpy as np
 
 from simulator.frontends.sass.semantics.codes import FULL, LANES, TRUE_PREDICATE
-from simulator.frontends.sass.semantics.records import CTA, WARP, WORD_BYTES, records
+from simulator.frontends.sass.semantics.records import CTA, DIFFERENCE, WARP, WORD_BYTES, records
 
 SCRATCH_ROWS = 8
 
 READY, AT_CTA_BARRIER, FINISHED = range(3)
 """Status of a warp."""
+
+REGISTERS, PREDICATES = 2, 2
+"""Results of a row that a remembered evaluation holds."""
 
 (
     COMPLETE,
@@ -62,11 +65,15 @@ class Memory(NamedTuple):
 
 class Differences(NamedTuple):
     """Differences between CTAs as compiled code sees them. ``record``: DIFFERENCE records by handle; ``key`` int64
-    [size, 3] and ``result`` int64 [size] (a power of two): hash table of combinations (operation, x, y) -> handle."""
+    [size, 3] and ``result`` int64 [size] (a power of two): hash table of combinations (operation, x, y) -> handle.
+    ``evaluation`` int64 [size, 2] and ``outcome`` int64 [size, 4]: hash table of evaluated rows -> handles of two registers
+    and two predicates."""
 
     record: np.recarray
     key: np.ndarray
     result: np.ndarray
+    evaluation: np.ndarray
+    outcome: np.ndarray
 
 
 class CtaState(NamedTuple):
@@ -117,3 +124,14 @@ def reset_state(state: CtaState, layout: Layout, special: np.ndarray, special_un
     cta.expected[:] = 0
     cta.rank = rank
     cta.override_row, cta.next_warp, cta.reason = -1, 0, COMPLETE
+
+
+def new_differences(records_of: int = 256, slots: int = 1 << 12) -> Differences:
+    """Empty tables with room for ``records_of`` differences."""
+    return Differences(
+        record=records(DIFFERENCE, records_of),
+        key=np.zeros((slots, 3), np.int64),
+        result=np.zeros(slots, np.int64),
+        evaluation=np.zeros((slots, 2), np.int64),
+        outcome=np.zeros((slots, REGISTERS + PREDICATES), np.int64),
+    )

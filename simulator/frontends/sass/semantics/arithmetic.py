@@ -1,19 +1,16 @@
-"""Register-to-register rows: dispatch to the verb, unknown lanes, masked write-back."""
+"""Register-to-register rows: unknown lanes, differences, masked write-back."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from simulator.frontends.sass.semantics.codes import (
-    CONSTANT_LOAD,
-    CONVERSION,
     CROSS_LANE,
     DIVISION_CHECK,
     ELECT_LANE,
     EXECUTE,
     FLOAT,
     FULL,
-    INTEGER,
     LANES,
     LOGIC,
     PREDICATES,
@@ -25,18 +22,13 @@ from simulator.frontends.sass.semantics.codes import (
     TO_UNIFORM,
 )
 from simulator.frontends.sass.semantics.compiled import internal
-from simulator.frontends.sass.semantics.conversion import conversion
-from simulator.frontends.sass.semantics.cross_lane import cross_lane, shuffled_mask
-from simulator.frontends.sass.semantics.float32 import float32
-from simulator.frontends.sass.semantics.integer import integer
-from simulator.frontends.sass.semantics.predicate import FILE_SIZE, predicates, register_to_predicates
-from simulator.frontends.sass.semantics.propagation import assign, propagate
-from simulator.frontends.sass.semantics.shift_logic import logic
+from simulator.frontends.sass.semantics.cross_lane import shuffled_mask
+from simulator.frontends.sass.semantics.predicate import FILE_SIZE, register_to_predicates
 from simulator.frontends.sass.semantics.sources import first_lane
 
 
 @internal
-def arithmetic(cta, warp, row, differences, active, differs):
+def arithmetic(units, cta, warp, row, differences, active, differs):
     """Execute a register-to-register row for the active lanes. ``differs``: a source or result differs between CTAs;
     False (and nothing is changed) when that takes a closer look."""
     written = np.int64(FULL) if row.is_uniform else active
@@ -51,35 +43,13 @@ def arithmetic(cta, warp, row, differences, active, differs):
         return True
     p, q = np.int64(0), np.int64(0)
     if missing & written != written:
-        p, q = compute(cta, warp, row, active)
-        if differs and not propagate(cta, warp, row, differences, active, cta.scratch):
+        p, q = units.compute(cta, warp, row, active)
+        if differs and not units.follow(cta, warp, row, differences, active, 1):
             return False
-    elif differs and not assign(warp, row, active, 0, 0):
+    elif differs and not units.follow(cta, warp, row, differences, active, 0):
         return False
     commit(cta, warp, row, p, q, missing, written)
     return True
-
-
-@internal
-def compute(cta, warp, row, active):
-    """Results into scratch rows; returns the two predicate results."""
-    masks, values, out = warp.predicate, warp.values, cta.scratch
-    p, q = masks[row.p] ^ row.p_invert, masks[row.q] ^ row.q_invert
-    if row.family == INTEGER:
-        return integer(values, row, p, q, out)
-    if row.family == LOGIC:
-        return logic(values, row, p, out)
-    if row.family == PREDICATES:
-        return predicates(values, masks, row, p, q, masks[row.s] ^ row.s_invert, out)
-    if row.family == CROSS_LANE:
-        return cross_lane(values, row, p, q, active, out)
-    if row.family == FLOAT:
-        return float32(values, warp.floats, row, p, out)
-    if row.family == CONVERSION:
-        return conversion(values, warp.floats, row, out)
-    if row.family == CONSTANT_LOAD:
-        constant_load(cta, values, row, out)
-    return np.int64(0), np.int64(0)
 
 
 @internal
@@ -159,17 +129,3 @@ def cross_lane_unknown(warp, row, active, sources, from_predicates):
     if row.verb == REDUCE:
         return np.int64(FULL) if sources & active else np.int64(0)
     return np.int64(FULL) if (sources | from_predicates) & active else np.int64(0)
-
-
-@internal
-def constant_load(cta, values, row, out):
-    """LDC with a register index: x1 bank, x0 offset, x2 bytes of each of the words; zero outside the bank."""
-    size, start = cta.bank_size[row.x1], cta.bank_start[row.x1]
-    for k in range(row.n_dest):
-        for lane in range(LANES):
-            at = np.int64(values[row.a, lane]) + np.int64(values[row.b, lane]) + row.x0 + 4 * k
-            word = np.int64(0)
-            for byte in range(row.x2):
-                if 0 <= at + byte < size:
-                    word |= np.int64(cta.banks[start + at + byte]) << (8 * byte)
-            values[out + k, lane] = word

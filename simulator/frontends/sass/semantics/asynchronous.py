@@ -32,7 +32,6 @@ BULK_UNIT_BYTES = 16
 MULTICAST_MASK = 0xFFFF
 
 
-@internal
 def asynchronous(cta, warp, log, row, active, handle):
     """Execute an ASYNC row for the active lanes (not empty); ``handle``: difference of a global address. Returns (reason, event number, -1 if none)."""
     set_results(warp, row)

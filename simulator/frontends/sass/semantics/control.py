@@ -34,7 +34,6 @@ from simulator.frontends.sass.warp_state import BAD_TARGET, COMPLETE, DIFFERS, T
 NO_ASSUMPTION, ASSUME_NOT_TAKEN, ASSUME_TAKEN = range(3)
 
 
-@internal
 def control_row(rows, cta, warps, warp, log, row, pc, mask, active, doubt):
     """Execute a CONTROL row and log it. ``doubt``: lanes whose guard is unknown. Returns the reason to stop."""
     if cta.tracks and control_differs(cta, warp, row, pc):

@@ -38,20 +38,23 @@ KEEPS_ALIGNMENT = 2
 """Flag of a difference: a multiple of the global pattern alignment in every CTA."""
 SIGN_BIT = 0x80000000
 UNSETTLED, WANTED = -1, -2
-SCALE, SUM = 1, 2
+SCALE, SUM, LANE, MERGE = 1, 2, 3, 4
+"""Combinations of differences; a MERGE carries its lane mask above ``MASK_SHIFT``."""
+MASK_SHIFT = 8
 _HASH = 0x9E3779B1
 NOT_LINEAR = 1 << 40
 
 
 @internal
 def combine(cta, differences, operation, x, y):
-    """Handle of x times the number y (SCALE) or of x + y (SUM); WANTED when it was not formed yet."""
-    if x == 0:
-        return np.int64(0) if operation == SCALE else y
-    if (operation == SUM and y == 0) or (operation == SCALE and y == 1):
-        return x
-    if operation == SCALE and y == 0:
+    """Handle of x times the number y (SCALE), of x + y (SUM), of x in lane y for all lanes (LANE), or of y in the lanes
+    of a mask and x elsewhere (MERGE); WANTED when it was not formed yet."""
+    if operation == SUM and (x == 0 or y == 0):
+        return x + y
+    if operation == SCALE and (x == 0 or y == 0):
         return np.int64(0)
+    if (operation == SCALE and y == 1) or (operation >= MERGE and x == y):
+        return x
     slot = combination_slot(differences.key, operation, x, y)
     if differences.key[slot, 0] == operation and differences.key[slot, 1] == x and differences.key[slot, 2] == y:
         return differences.result[slot]
@@ -62,7 +65,7 @@ def combine(cta, differences, operation, x, y):
 @internal
 def combination_slot(keys, operation, x, y):
     """Place of a combination in the hash table: its own, or the first empty one."""
-    slot = ((x * _HASH) ^ (y * 31) ^ (operation << 7)) & (len(keys) - 1)
+    slot = ((x * _HASH) ^ (y * 31) ^ (operation * 977)) & (len(keys) - 1)
     while keys[slot, 0] and not (keys[slot, 0] == operation and keys[slot, 1] == x and keys[slot, 2] == y):
         slot = (slot + 1) & (len(keys) - 1)
     return slot
@@ -104,6 +107,8 @@ def logic_coefficient(warp, row, active, position):
     if row.verb == FUNNEL_SHIFT and position == 0 and not row.x0 and not row.x1:
         amount = factor_word(warp, row.b, active)
         return np.int64(1) << amount if 0 <= amount < 32 and warp.difference[row.b] == 0 else np.int64(NOT_LINEAR)
+    if row.verb == FUNNEL_SHIFT and row.x1:
+        return high_shift_coefficient(warp, row, active, position)
     if row.verb == SELECT and position < 2:
         chosen = (warp.predicate[row.p] ^ row.p_invert) & active
         if chosen == active:
@@ -111,6 +116,33 @@ def logic_coefficient(warp, row, active, position):
         if chosen == 0:
             return np.int64(1 if position == 1 else 0)
     return np.int64(NOT_LINEAR)
+
+
+@internal
+def high_shift_coefficient(warp, row, active, position):
+    """The high word of a shifted pair {c:a}: to the left it takes a multiple of c; what leaves the low word, or stays of
+    the high word after a right shift, must be the same at both ends of the difference (``keeps_top_bits``)."""
+    amount = factor_word(warp, row.b, active)
+    if not 0 < amount < 32 or warp.difference[row.b]:
+        return np.int64(NOT_LINEAR)
+    if row.x0:
+        return np.int64(0) if position == 2 else np.int64(NOT_LINEAR)
+    return np.int64(0) if position == 0 else np.int64(1) << amount
+
+
+@internal
+def shifted_out(warp, row, active, position):
+    """(source bits that a row keeps start here, signed) for sources that contribute only their top bits; (0, 0) for
+    other rows."""
+    if row.family == INTEGER and row.verb == SHIFT_ADD_HIGH and position == 0:
+        return 32 - row.x0, row.x2
+    if row.family == LOGIC and row.verb == FUNNEL_SHIFT and row.x1:
+        amount = factor_word(warp, row.b, active)
+        if row.x0 and position == 2:
+            return amount, row.x3 & 1
+        if not row.x0 and position == 0:
+            return 32 - amount, 0
+    return np.int64(0), 0
 
 
 @internal
@@ -138,10 +170,15 @@ def linear_difference(cta, warp, row, differences, active, out):
             continue
         factor = coefficient(warp, row, active, position)
         record = differences.record[handle]
-        if factor == NOT_LINEAR or (row.family == CROSS_LANE and not record.flags & SAME_IN_LANES):
+        if factor == NOT_LINEAR:
             return np.int64(UNSETTLED)
-        if row.verb == SHIFT_ADD_HIGH and row.family == INTEGER and position == 0:
-            if not keeps_top_bits(warp.values, source, active, record.lowest, record.highest, row.x0, row.x2):
+        if row.family == CROSS_LANE and not record.flags & SAME_IN_LANES:
+            if row.verb != TO_UNIFORM:
+                return np.int64(UNSETTLED)
+            return combine(cta, differences, LANE, handle, first_lane(active))
+        down, is_signed = shifted_out(warp, row, active, position)
+        if down:
+            if not keeps_top_bits(warp.values, source, active, record.lowest, record.highest, down, is_signed):
                 return np.int64(UNSETTLED)
         elif exact and not exact_source(warp.values, row, source, active, record.lowest, record.highest, factor):
             return np.int64(UNSETTLED)
@@ -185,9 +222,9 @@ def stays_in_word(values, source, active, low, high, flip):
 
 
 @internal
-def keeps_top_bits(values, source, active, low, high, shift, is_signed):
-    """The bits that a left shift by ``shift`` moves out of the word are the same at both ends of a difference."""
-    unlike, down = 0, 32 - shift
+def keeps_top_bits(values, source, active, low, high, down, is_signed):
+    """The bits from ``down`` on are the same at both ends of a difference."""
+    unlike = 0
     for lane in range(LANES):
         word = signed(values[source, lane]) if is_signed else np.int64(values[source, lane])
         bottom, top = -(WORD >> 1) - 1 if is_signed else 0, WORD >> 1 if is_signed else WORD

@@ -49,7 +49,6 @@ from simulator.frontends.sass.warp_state import BAD_ADDRESS, COMPLETE, UNKNOWN_A
 MATRIX_ROW_BYTES = 16
 
 
-@internal
 def access(cta, warp, memory, log, row, active, copied, handle):
     """Execute a MEMORY row for the active lanes (not empty). ``copied``: lanes whose ASYNC_COPY source is read;
     ``handle``: difference of the address. Returns (reason, event number)."""

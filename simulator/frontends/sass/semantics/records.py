@@ -30,11 +30,11 @@ ROW = np.dtype([(name, np.int64 if name in ("x0", "guard_invert", "p_invert", "q
                 for name in (
     "family", "verb", "action", "guard", "guard_invert", "dest", "n_dest", "is_uniform", "dest_p", "dest_q",
     "a", "a_mod", "a_hi", "b", "b_mod", "b_hi", "c", "c_mod", "c_hi", "p", "p_invert", "q", "q_invert", "s", "s_invert",
-    "x0", "x1", "x2", "x3", "target", "run",
+    "x0", "x1", "x2", "x3", "target", "run", "number",
 )], align=True)
 """One lowered instruction. ``a b c``: value rows of the sources, ``*_mod`` their modifiers, ``*_hi`` the high words of
 64-bit operands. ``p q s``: predicate sources with the mask that inverts them. ``x0..x3``: immediates by verb. ``run``:
-rows that may be logged at once from here (straight line, nothing to execute)."""
+rows that may be logged at once from here (straight line, nothing to execute); ``number``: of the row itself."""
 
 _WARP_FIELDS: list[tuple[str, object, tuple[int, ...]]] = [
     ("unknown", np.int64, (MAX_VALUE_ROWS,)),
@@ -79,10 +79,11 @@ CTA = np.dtype([
     ("arrived", np.int64, (N_BARRIERS,)),
     ("expected", np.int64, (N_BARRIERS,)),
     ("address", np.int64, (LANES,)),
+    ("evaluation", np.int64, (2,)),
     *((name, np.int64) for name in (
-        "scratch", "shared_limit", "frame_base", "frame_bytes", "code_base", "rank", "tracks", "limit",
+        "scratch", "first_constant", "shared_limit", "frame_base", "frame_bytes", "code_base", "rank", "tracks", "limit",
         "reason", "attention_warp", "attention_row", "attention_mask", "override_row", "override_handle", "next_warp",
-        "wanted_operation", "wanted_x", "wanted_y",
+        "wanted_operation", "wanted_x", "wanted_y", "group_version",
         "n_logged", "n_segments", "n_events", "n_patterns",
     )),
 ])
@@ -91,7 +92,8 @@ CTA = np.dtype([
 ``rank``: of the CTA in its cluster. ``tracks``: differences between CTAs are followed. ``limit``: logged rows at most.
 ``reason`` and ``attention_*``: why and where the interpreter stopped; ``override_*``: a row whose difference the caller
 has settled, with the handle of its address; ``next_warp``: which warp goes on; ``wanted_*``:
-a combination of differences that compiled code asks for. ``n_*``: fill of the log."""
+a combination of differences that compiled code asks for; ``evaluation``: name of a row's evaluation for all CTAs, whose
+membership ``group_version`` counts. ``n_*``: fill of the log."""
 
 EVENT = np.dtype([
     ("pattern", np.int64), ("address", np.int64), ("shared_address", np.int64), ("shared_pattern", np.int64),
