@@ -28,14 +28,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--hw", required=True)
     parser.add_argument("--readme", type=Path, required=True)
-    parser.add_argument(
-        "--run", nargs=3, action="append", required=True, metavar=("TITLE", "MEASURED", "PREDICTED"), dest="runs"
-    )
+    parser.add_argument("--run", nargs=3, action="append", required=True, metavar=("TITLE", "MEASURED", "PREDICTED"), dest="runs")
     options = parser.parse_args(arguments)
     try:
-        tables = [
-            table(title, Path(measured), Path(predicted), options.hw) for title, measured, predicted in options.runs
-        ]
+        tables = [table(title, Path(measured), Path(predicted), options.hw) for title, measured, predicted in options.runs]
         text = options.readme.read_text(encoding="utf-8")
         options.readme.write_text(replace_between_markers(text, "\n\n".join(tables)), encoding="utf-8")
     except UserError as error:
@@ -48,9 +44,7 @@ def table(title: str, measured: Path, predicted: Path, hw: str) -> str:
     """The Markdown table of the reported split of one validation run."""
     cases, predictions = read_measured(measured), pd.read_csv(predicted, dtype=str, keep_default_na=False)
     if list(cases["id"]) != list(predictions["id"]):
-        raise UserError(
-            f"{predicted} is not a prediction of {measured}: their ids differ; run validate on the whole file"
-        )
+        raise UserError(f"{predicted} is not a prediction of {measured}: their ids differ; run validate on the whole file")
     evaluation = evaluate(cases, predictions, load_hw(hw))
     if REPORTED_SPLIT not in evaluation.splits:
         raise UserError(f"{measured} has no measured cases in the split {REPORTED_SPLIT}")

@@ -7,8 +7,6 @@ deleted at any time. Entries are named by the digest of what they were made from
 from __future__ import annotations
 
 import hashlib
-import os
-from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
@@ -48,13 +46,3 @@ def trace_path(cubin: bytes, launch: str, options: str = "") -> Path:
         digest.update(len(part).to_bytes(8, "little"))
         digest.update(part)
     return cache_folder("traces") / f"{digest.hexdigest()}.npz"
-
-
-def write_whole(path: Path, write: Callable[[Path], None]) -> None:
-    """Let ``write`` fill a sibling of ``path`` and rename it: no reader ever sees half an entry."""
-    partial = path.with_name(f".partial-{os.getpid()}-{path.name}")
-    try:
-        write(partial)
-        os.replace(partial, path)
-    finally:
-        partial.unlink(missing_ok=True)

@@ -82,9 +82,7 @@ def _split(measured: pd.DataFrame, predicted: pd.DataFrame, formulas: Formulas, 
     cycles = np.where(cycles > 0, cycles, np.nan)
     errors = np.where(chosen, signed_errors(numbers(predicted, "predicted_cycles"), cycles), np.nan)
     families = labels(measured, "kernel")
-    both = {
-        name: np.where(np.isnan(errors), np.nan, signed_errors(values, cycles)) for name, values in formulas.items()
-    }
+    both = {name: np.where(np.isnan(errors), np.nan, signed_errors(values, cycles)) for name, values in formulas.items()}
     with_cubin = (measured["cubin"].astype(str).str.strip() != "").to_numpy()
     return SplitEvaluation(
         n_with_cubin=int((chosen & with_cubin).sum()),

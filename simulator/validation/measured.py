@@ -44,17 +44,13 @@ def read_measured(path: Path) -> pd.DataFrame:
         raise UserError(f"measured file {path} is not a readable CSV or CSV.gz: {error}") from error
     missing = [name for name in NEEDED_COLUMNS if name not in frame.columns]
     if missing:
-        raise UserError(
-            f"measured file {path} lacks the column {', '.join(missing)}; it needs {', '.join(NEEDED_COLUMNS)}"
-        )
+        raise UserError(f"measured file {path} lacks the column {', '.join(missing)}; it needs {', '.join(NEEDED_COLUMNS)}")
     if frame.empty:
         raise UserError(f"measured file {path} holds no cases")
     return frame
 
 
-def select(
-    frame: pd.DataFrame, split: str | None = None, ids: Sequence[str] = (), limit: int | None = None
-) -> pd.DataFrame:
+def select(frame: pd.DataFrame, split: str | None = None, ids: Sequence[str] = (), limit: int | None = None) -> pd.DataFrame:
     """The rows of one ``split``, with one of ``ids``, at most ``limit`` of them, in file order, renumbered from 0."""
     chosen = frame
     if split is not None:

@@ -36,9 +36,7 @@ class Job:
     overrides: tuple[str, ...] = ()
 
 
-def project_all(
-    jobs: Sequence[Job], n_workers: int, on_done: Callable[[Outcome], None] = lambda outcome: None
-) -> list[Outcome]:
+def project_all(jobs: Sequence[Job], n_workers: int, on_done: Callable[[Outcome], None] = lambda outcome: None) -> list[Outcome]:
     """Every job over ``n_workers`` processes, results in the order of the jobs."""
     return run_all(
         jobs,

@@ -10,7 +10,7 @@ from simulator.frontends.sass.build import build_trace
 from simulator.frontends.sass.launch import LaunchSpec, parse_launch
 from simulator.trace.io import load_trace, save_trace
 from simulator.trace.kernel_trace import KernelTrace
-from simulator.validation.cache import trace_path, write_whole
+from simulator.validation.cache import trace_path
 
 FILE_CONTENTS = "npy "
 """Buffer contents that are read from another file, whose digest the cache does not know."""
@@ -27,16 +27,14 @@ def launch_from_json(text: str) -> LaunchSpec:
     return parse_launch(document)
 
 
-def cached_trace(
-    cubin: Path, launch: LaunchSpec, kernel: str | None = None, allow_unknown: bool = False
-) -> KernelTrace:
+def cached_trace(cubin: Path, launch: LaunchSpec, kernel: str | None = None, allow_unknown: bool = False) -> KernelTrace:
     """As ``build_trace``; a trace of the same cubin, launch and options is built once per version of the builder."""
     path = _cache_entry(cubin, launch, kernel, allow_unknown)
     if path is not None and path.is_file():
         return load_trace(path)
     trace = build_trace(cubin, launch, kernel=kernel, allow_unknown=allow_unknown)
     if path is not None:
-        write_whole(path, lambda partial: save_trace(trace, partial))
+        save_trace(trace, path)
     return trace
 
 

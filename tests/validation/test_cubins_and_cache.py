@@ -64,16 +64,6 @@ def test_does_a_trace_belong_to_its_kernel_launch_and_builder(monkeypatch: pytes
     assert path not in others and len(others) == 3
 
 
-def test_is_a_failed_write_no_entry(tmp_path: Path) -> None:
-    def fail(path: Path) -> None:
-        path.write_text("half")
-        raise RuntimeError
-
-    with pytest.raises(RuntimeError):
-        cache.write_whole(tmp_path / "t.npz", fail)
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_is_an_unusable_cache_folder_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("KERNELCAST_CACHE", str(tmp_path / "file"))
