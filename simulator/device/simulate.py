@@ -113,10 +113,13 @@ def machine_shape(hw: HardwareConfig, timing: Timing, plan: Plan, program: Progr
         l2_ways=timing.l2.ways,
         n_domains=len(timing.l2.coalescer_sms),
         merge_slots=timing.l2.coalescer_lines,
+        longest_drift=LONGEST_DRIFT_CYCLES * CYCLE,
     )
 
 
 NO_LIMIT = 1 << 62
+LONGEST_DRIFT_CYCLES = 700
+"""How far SMs that run the same code drift apart, about: a few L2 latencies."""
 
 
 def simulate(program: Program, hw: HardwareConfig, timing: Timing, plan: Plan, log: np.ndarray | None = None) -> Run:

@@ -104,6 +104,7 @@ class BarrierTiming(Section):
     mbarrier_release_cycles: float = Field(ge=0)
     cluster_barrier_cycles: float = Field(ge=0)
     fence_cycles: float = Field(ge=0)
+    chip_fence_cycles: float = Field(ge=0)
 
 
 class L2Timing(Section):
@@ -121,6 +122,7 @@ class L2Timing(Section):
     ways: int = Field(ge=1)
     coalescer_sms: tuple[int, ...]
     coalescer_lines: int = Field(ge=1)
+    coalescer_window_cycles: float = Field(ge=0)
 
 
 class DramTiming(Section):
@@ -147,11 +149,15 @@ class LaunchTiming(Section):
 
 
 class ClockTiming(Section):
-    """SM clock that a kernel sustains, by what it does."""
+    """SM clock that a kernel sustains, under its power limit. ``plain_hz``: without tensor cores. With them,
+    ``tensor_hz`` at the shares of tensor-core time ``tensor_activity`` (interpolated); kernels shorter than
+    ``power_seconds`` end before the limit acts and run at ``short_tensor_hz``."""
 
-    idle_hz: float = Field(gt=0)
-    tensor_sync_hz: float = Field(gt=0)
-    tensor_async_hz: float = Field(gt=0)
+    plain_hz: float = Field(gt=0)
+    short_tensor_hz: float = Field(gt=0)
+    power_seconds: float = Field(gt=0)
+    tensor_activity: tuple[float, ...]
+    tensor_hz: tuple[float, ...]
 
 
 class MmaTiming(Section):

@@ -156,6 +156,7 @@ def _lower_special(row: np.ndarray, parts: list[str], pipe_class: str, argument:
     elif effect == fx.MBARRIER:
         row[I_LATENCY] = ticks(timing.barrier.mbarrier_latency_cycles)
         row[I_KIND] = _mbarrier_kind(parts)
+        row[I_REASON] = fx.STALL_MBARRIER
     elif effect == fx.BARRIER:
         row[I_KIND] = int("SYNC" in parts or "RED" in parts)
     elif effect in (fx.TENSOR_WAIT, fx.COPY_WAIT):
@@ -163,7 +164,8 @@ def _lower_special(row: np.ndarray, parts: list[str], pipe_class: str, argument:
     elif effect == fx.CLUSTER_BARRIER:
         row[I_KIND] = int(parts[0].endswith("ARV"))
     elif effect == fx.FENCE:
-        row[I_LATENCY] = ticks(timing.barrier.fence_cycles)
+        is_chip_wide = parts[0] == "MEMBAR" and ("GPU" in parts or "SYS" in parts)
+        row[I_LATENCY] = ticks(timing.barrier.chip_fence_cycles if is_chip_wide else timing.barrier.fence_cycles)
 
 
 def _shared_latency(base: str, pipe_class: str, timing: Timing) -> float:

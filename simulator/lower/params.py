@@ -77,6 +77,7 @@ def lower_memory_parameters(hw: HardwareConfig, timing: Timing, clock_hz: float,
         "turnaround_window": ticks(timing.dram.turnaround_window_cycles),
         "atomic_sector": max(1, ticks(clock_hz / timing.l2.atomic_sectors_per_second)),
         "atomic_same_address": max(1, ticks(clock_hz / timing.l2.atomic_same_address_per_second)),
+        "merge_window": ticks(timing.l2.coalescer_window_cycles),
         "sample_shift": sample_shift,
         "n_partitions": hw.l2.n_partitions or 1,
     }

@@ -51,10 +51,12 @@ from simulator.memory.layout import (
     LOAD_BEFORE,
     LOAD_NOW,
     LOAD_WINDOW,
+    MERGE_AT,
     MERGE_LINE,
     MERGE_SIZE,
     MERGE_SLOTS,
     MERGE_UNTIL,
+    MERGE_WINDOW,
     MERGES,
     N_PARTITIONS,
     NEAR,
@@ -179,7 +181,7 @@ def dram_delay(x, h):
 
 LOAD_SHIFT = 27
 """Load is averaged over 2**27 ticks (2,048 cycles)."""
-HIGHEST_LOAD = 0.9
+HIGHEST_LOAD = 0.7
 """Beyond this the queue in front of the server is what grows."""
 
 
@@ -199,8 +201,9 @@ def read_line(x, line, mask, partition, domain, at):
     """Read sectors of one line for an SM. Returns (where it was served, when the data is at the SM)."""
     h = scatter(line)
     merge = x[MERGES] + (domain * x[MERGE_SLOTS] + ((h >> 20) & (x[MERGE_SLOTS] - 1))) * MERGE_SIZE
-    if x[merge + MERGE_LINE] == line and x[merge + MERGE_UNTIL] > at:
-        return SERVED_COALESCED, x[merge + MERGE_UNTIL]
+    is_open = abs(at - x[merge + MERGE_AT]) < x[MERGE_WINDOW]
+    if x[merge + MERGE_LINE] == line and is_open:
+        return SERVED_COALESCED, max(x[merge + MERGE_UNTIL], at)
     n = sectors_in(mask) << x[SAMPLE_SHIFT]
     x[COUNTER + L2_READ_SECTORS] += n
     place = find(x, partition, h, line)
@@ -215,6 +218,7 @@ def read_line(x, line, mask, partition, domain, at):
         install(x, partition, h, line, mask, back, at)
     x[merge + MERGE_LINE] = line
     x[merge + MERGE_UNTIL] = back
+    x[merge + MERGE_AT] = at
     return served, back
 
 

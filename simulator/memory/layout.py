@@ -29,6 +29,7 @@ MEMORY_PARAMETERS = (
     "turnaround_window",
     "atomic_sector",
     "atomic_same_address",
+    "merge_window",
     "sample_shift",
     "n_partitions",
 )
@@ -47,6 +48,7 @@ MEMORY_PARAMETERS = (
     TURNAROUND_WINDOW,
     ATOMIC_SECTOR,
     ATOMIC_SAME_ADDRESS,
+    MERGE_WINDOW,
     SAMPLE_SHIFT,
     N_PARTITIONS,
     # Tables: offsets and sizes.
@@ -68,14 +70,14 @@ MEMORY_PARAMETERS = (
     LOAD_NOW,
     LOAD_BEFORE,
     COUNTER,
-) = range(34)
+) = range(35)
 N_MEMORY_HEADER = COUNTER + N_COUNTERS
 
 # Record of an L2 line (beside its tag and its last use): when its data is there, masks of valid and dirty sectors.
 L_READY, L_VALID, L_DIRTY, LINE_SIZE = range(4)
 
 # Record of a read in flight in a request coalescer.
-MERGE_LINE, MERGE_UNTIL, MERGE_SIZE = range(3)
+MERGE_LINE, MERGE_AT, MERGE_UNTIL, MERGE_SIZE = range(4)
 
 
 

@@ -1,17 +1,19 @@
-"""SM clock that a kernel sustains, by the kind of arithmetic that it does."""
+"""SM clock that a kernel sustains under the power limit, by how busy it keeps the tensor cores."""
 
 from __future__ import annotations
 
+import numpy as np
+
 from simulator.hw.timing import ClockTiming
-from simulator.isa.table import pipe_of
-from simulator.trace.kernel_trace import KernelTrace
+
+SETTLED = 0.03
+"""A clock within 3 % of the assumed one needs no further replay."""
 
 
-def sustained_clock_hz(trace: KernelTrace, clock: ClockTiming) -> float:
-    """Clock in Hz: tensor kernels draw more power and run slower (clock under load in the measured files)."""
-    pipes = {pipe_of(opcode) for opcode in trace.static.opcode}
-    if "tensor_async" in pipes:
-        return clock.tensor_async_hz
-    if "tensor" in pipes:
-        return clock.tensor_sync_hz
-    return clock.idle_hz
+def sustained_clock_hz(clock: ClockTiming, tensor_activity: float, seconds: float) -> float:
+    """Clock in Hz of a kernel that keeps the tensor cores busy for a share ``tensor_activity`` (0..1) of ``seconds``."""
+    if tensor_activity <= 0:
+        return clock.plain_hz
+    if seconds < clock.power_seconds:
+        return clock.short_tensor_hz
+    return float(np.interp(tensor_activity, clock.tensor_activity, clock.tensor_hz))

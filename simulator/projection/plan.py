@@ -51,14 +51,15 @@ def sample_shift(trace: KernelTrace, program: Program) -> int:
         per_class[c] = sum(int(events[s.event[s.event >= 0]].sum()) for s in warps)
     lines = int(per_class[trace.cta_class].sum())
     shift = 0
-    limit = _largest_shift(trace)
+    limit = _largest_shift(program)
     while shift < limit and lines >> shift > LINE_BUDGET:
         shift += 1
     return shift
 
 
-def _largest_shift(trace: KernelTrace) -> int:
-    rows = [int(np.prod(t.box[1:])) if len(t.box) > 1 else 1 for t in trace.tensor_maps]
+def _largest_shift(program: Program) -> int:
+    used = program.tensor[program.tensor[:, T_DIMENSIONS] > 0]
+    rows = [int(np.prod(t[T_BOX + 1 : T_BOX + t[T_DIMENSIONS]])) for t in used]
     return min([LARGEST_SAMPLE_SHIFT] + [max(0, r.bit_length() - 1) for r in rows])
 
 

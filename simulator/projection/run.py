@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from simulator.hw.config import HardwareConfig
 from simulator.isa.effects import STALL_REASONS
 from simulator.lower.program import lower, timing_of
 from simulator.projection.bounds import lower_bounds, tensor_cycles
-from simulator.projection.clock import sustained_clock_hz
+from simulator.projection.clock import SETTLED, sustained_clock_hz
 from simulator.projection.occupancy import Occupancy, occupancy
 from simulator.projection.plan import DEFAULT_INSTRUCTION_BUDGET, choose_plan
 from simulator.projection.projection import Projection
@@ -43,11 +44,17 @@ def project_trace(
         trace.smem_bytes_per_cta,
         cluster=int(np.prod(trace.launch.cluster)),
     )
-    clock_hz = sustained_clock_hz(trace, timing.clock)
+    busy_cycles = tensor_cycles(trace, program) / hw.sm.count
+    clock_hz = timing.clock.short_tensor_hz if busy_cycles else timing.clock.plain_hz
     plan = choose_plan(trace, program, hw, resident, clock_hz, instruction_budget)
     run = simulate(program, hw, timing, plan)
     if not run.finished:
         raise UserError(describe_deadlock(trace, program, run))
+    settled = sustained_clock_hz(timing.clock, busy_cycles / run.end_cycles, run.end_cycles / clock_hz)
+    if abs(settled / clock_hz - 1) > SETTLED:
+        clock_hz = settled
+        plan = replace(plan, clock_hz=clock_hz)
+        run = simulate(program, hw, timing, plan)
     bounds = lower_bounds(trace, program, hw, timing, run, clock_hz)
     cycles = max(run.end_cycles + timing.launch.drain_cycles, *bounds.values())
     shared = shared_traffic(trace, program, hw)
@@ -117,11 +124,12 @@ def stall_shares(run: Run) -> dict[str, float]:
 def weakest_inputs(hw: HardwareConfig) -> list[dict[str, Any]]:
     """Timing values that rest on less than a measurement, weakest first."""
     rank = {"assumed": 0, "extrapolated": 1, "derived": 2}
-    weak = [
-        {"path": path, "value": entry.value, "source": entry.source, "confidence": str(entry.confidence)}
-        for path, entry in hw.provenance.items()
-        if path.startswith("timing.") and str(entry.confidence) in rank
-    ]
+    weak = []
+    for path in hw.provenance:
+        origin = hw.provenance[path]
+        confidence = str(getattr(origin.confidence, "value", origin.confidence))
+        if path.startswith("timing.") and confidence in rank:
+            weak.append({"path": path, "value": origin.value, "source": origin.source, "confidence": confidence})
     return sorted(weak, key=lambda row: (rank[row["confidence"]], row["path"]))[:N_WEAKEST]
 
 

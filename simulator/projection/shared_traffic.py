@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from simulator.hw.config import HardwareConfig
-from simulator.lower.events import shared_costs
-from simulator.sm.inputs import CYCLE, I_EFFECT, Program
 from simulator.isa.effects import TENSOR_ASYNC
+from simulator.lower.events import EventUse, shared_costs
+from simulator.sm.inputs import I_EFFECT, Program
 from simulator.trace.kernel_trace import KernelTrace
 
 
@@ -35,18 +35,26 @@ MMA_ROWS = 64
 
 
 def shared_traffic(trace: KernelTrace, program: Program, hw: HardwareConfig) -> SharedTraffic:
-    """Wavefronts of loads, stores, atomics, copies into shared memory and MMA operand fetch."""
+    """Wavefronts of loads, stores, atomics, copies into shared memory and MMA operand fetch.
+
+    Measured with one kernel each: a load or store whose lanes are all off counts one, a shuffle and a read of a
+    thread number one, a barrier one per CTA, a copy that bypasses the L1 none.
+    """
     wavefronts, conflicts = shared_costs(trace, hw)
     static = trace.static
     base = np.array([opcode.split(".")[0] for opcode in static.opcode])
     group = np.select([np.isin(base, _LOADS), np.isin(base, _STORES)], [LOAD, STORE], OTHER)
     once = np.isin(base, _COUNTED_ONCE) | np.array([b == "S2R" and _THREAD_ID in t for b, t in zip(base, static.text, strict=True)])
+    per_cta = (base == "BAR") / trace.launch.n_warps
     operand = np.where(program.static[:, I_EFFECT] == TENSOR_ASYNC, _operand_wavefronts(static.argument), 0)
-    dummy = np.isin(base, _LOADS)
+    dummy = np.isin(base, _LOADS + _STORES)
+    uncounted = np.array(["LDGSTS" in o and "BYPASS" in o for o in static.opcode])
+    wavefronts = np.where(uncounted[EventUse(trace).instruction], 0, wavefronts)
+    conflicts = np.where(uncounted[EventUse(trace).instruction], 0, conflicts)
     per_class = np.zeros((len(trace.streams), N_SUMS))
     for c, warps in enumerate(trace.streams):
         for s in warps:
-            _add_stream(per_class[c], s, group, once, operand, dummy, wavefronts, conflicts)
+            _add_stream(per_class[c], s, group, once + per_cta, operand, dummy, wavefronts, conflicts)
     total = per_class[trace.cta_class].sum(axis=0)
     return SharedTraffic(
         wavefronts=round(total[LOAD] + total[STORE] + total[OTHER] + total[TENSOR]),

@@ -30,6 +30,10 @@ from simulator.sm.layout import (
     BULK_STORE_BYTE,
     C_MEMBERS,
     C_SM,
+    MEMBER_DOMAIN,
+    MEMBER_DRIFT,
+    MEMBER_PARTITION,
+    MEMBER_SIZE,
     P_BULK,
     P_BULK_STORE,
     P_LAST_DELAY,
@@ -133,15 +137,16 @@ def request_row(x, k, c, sm, event, tensor, row, at):
         first, last = row_extent(x, k, c, m, event, tensor, row)
         if first == last:
             continue
-        member = sm + P_MEMBERS + 2 * m
+        member = sm + P_MEMBERS + MEMBER_SIZE * m
+        when = at + x[member + MEMBER_DRIFT]
         for line in range(first >> LINE_SHIFT, ((last - 1) >> LINE_SHIFT) + 1):
             mask = sector_mask(first, last, line)
-            served, back = read_line(x, line, mask, x[member], x[member + 1], at)
+            served, back = read_line(x, line, mask, x[member + MEMBER_PARTITION], x[member + MEMBER_DOMAIN], when)
             if served != SERVED_COALESCED:
                 n_reads += sectors_in(mask)
             if m == 0:
                 done = max(done, back)
-                x[sm + P_LAST_DELAY] = back - at
+                x[sm + P_LAST_DELAY] = back - when
     return share_l2(x, n_reads << x[SAMPLE_SHIFT], at, done)
 
 
@@ -158,7 +163,7 @@ def store_box(x, k, c, event, at):
     for m in range(x[sm + P_N_MEMBERS]):
         if x[c + C_MEMBERS + m] < 0:
             continue
-        near = x[sm + P_MEMBERS + 2 * m]
+        near = x[sm + P_MEMBERS + MEMBER_SIZE * m + MEMBER_PARTITION]
         for row in range(first_followed_row(x, k, c, m, event), rows_in_box(k, tensor), 1 << x[SAMPLE_SHIFT]):
             first, last = row_extent(x, k, c, m, event, tensor, row)
             if first == last:

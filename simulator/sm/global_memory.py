@@ -53,6 +53,10 @@ from simulator.sm.layout import (
     L1_USED,
     L1_VALID,
     L1_WAYS,
+    MEMBER_DOMAIN,
+    MEMBER_DRIFT,
+    MEMBER_PARTITION,
+    MEMBER_SIZE,
     N_MEMBERS,
     P_FILL,
     P_L1,
@@ -111,10 +115,11 @@ def is_sampled(x, line):
 @compiled
 def request(x, sm, m, line, mask, at):
     """Read one line from L2 or beyond for member ``m``: (sectors that the L2 serves, when it is at the SM)."""
-    member = sm + P_MEMBERS + 2 * m
-    served, back = read_line(x, line, mask, x[member], x[member + 1], at)
+    member = sm + P_MEMBERS + MEMBER_SIZE * m
+    when = at + x[member + MEMBER_DRIFT]
+    served, back = read_line(x, line, mask, x[member + MEMBER_PARTITION], x[member + MEMBER_DOMAIN], when)
     n = 0 if served == SERVED_COALESCED else sectors_in(mask)
-    x[sm + P_LAST_DELAY] = back - at
+    x[sm + P_LAST_DELAY] = back - when
     whole = (1 << SHARE_SHIFT) if n > 0 else 0
     x[sm + P_READ_SHARE] += (whole - x[sm + P_READ_SHARE]) >> SHARE_MEMORY
     return n, back
@@ -250,7 +255,7 @@ def touches(k, event, origin, nth):
 def write_sampled(x, sm, m, line, mask, at):
     """Member ``m`` writes one line to the L2 if it is followed; the SM notes when the L2 has taken it."""
     if is_sampled(x, line):
-        accepted = write_line(x, line, mask, x[sm + P_MEMBERS + 2 * m], at)
+        accepted = write_line(x, line, mask, x[sm + P_MEMBERS + MEMBER_SIZE * m + MEMBER_PARTITION], at)
         x[sm + P_WRITE_ACCEPTED] = max(x[sm + P_WRITE_ACCEPTED], accepted)
 
 

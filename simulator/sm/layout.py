@@ -178,12 +178,13 @@ G_DONE_AT = G_START_AT + RING
 GROUP_SIZE = G_DONE_AT + RING
 
 # Record of a sub-partition; then its roster of warps.
-S_NOW, S_LAST, S_CANDIDATE_AT, S_CANDIDATE, S_DIRTY, S_SHARED_HEAD, S_GLOBAL_HEAD, S_ROSTER_SIZE, S_PIPES = range(9)
+S_NOW, S_LAST, S_CANDIDATE_AT, S_CANDIDATE, S_DIRTY, S_SHARED_HEAD, S_GLOBAL_HEAD, S_ROSTER_SIZE, S_CONTENDED, S_PIPES = range(10)
 S_SHARED_QUEUE = S_PIPES + N_PIPES
 S_GLOBAL_QUEUE = S_SHARED_QUEUE + RING
 S_ROSTER = S_GLOBAL_QUEUE + RING
 
-# Record of an SM: its shared-memory port (a server), busy-until stamps of its other resources; then (partition, domain) of each member.
+# Record of an SM: its shared-memory port (a server), busy-until stamps of its other resources; then the record of each member: L2
+# partition and request coalescer next to it, how far its requests lag behind those of member 0.
 (
     P_PORT,
     P_OPERANDS,
@@ -191,6 +192,7 @@ S_ROSTER = S_GLOBAL_QUEUE + RING
     P_BARRIER,
     P_TENSOR,
     P_TENSOR_SINCE,
+    P_TENSOR_DRAINED,
     P_TENSOR_GROUP,
     P_TENSOR_ALTERNATES,
     P_MISS,
@@ -209,7 +211,10 @@ S_ROSTER = S_GLOBAL_QUEUE + RING
     P_L1,
     P_NUMBER,
     P_MEMBERS,
-) = range(24)
+) = range(25)
+
+MEMBER_PARTITION, MEMBER_DOMAIN, MEMBER_DRIFT, MEMBER_SIZE = range(4)
+DRIFT_STEP = 0x9E3779B1
 
 # Record of a line in an L1.
 L1_LINE, L1_USED, L1_READY, L1_VALID, L1_LINE_SIZE = range(5)
@@ -219,7 +224,8 @@ L1_LINE, L1_USED, L1_READY, L1_VALID, L1_LINE_SIZE = range(5)
 class MachineShape:
     """Sizes of a simulated machine. ``members[s]``: chip SMs that simulated SM s stands for, itself first;
     ``partition_of``, ``domain_of`` by chip SM: L2 partition next to it, request coalescer in front of it;
-    L2 sizes per partition."""
+    L2 sizes per partition; ``longest_drift``: ticks by which members' requests may lag, so that they do not
+    keep an unreal lockstep."""
 
     members: list[list[int]]
     partition_of: np.ndarray
@@ -236,6 +242,7 @@ class MachineShape:
     l2_ways: int
     n_domains: int
     merge_slots: int
+    longest_drift: int
 
     @property
     def n_sms(self) -> int:
@@ -250,7 +257,7 @@ def make_machine(shape: MachineShape, memory_parameters: np.ndarray, sm_paramete
     n_ctas = n_sms * n_slots
     cta_size = C_MEMBERS + n_members + max(1, shape.n_mbarriers) * MBARRIER_SIZE
     smsp_size = S_ROSTER + n_roster
-    sm_size = P_MEMBERS + 2 * n_members
+    sm_size = P_MEMBERS + MEMBER_SIZE * n_members
     arena = Arena(END_OF_HEADER)
     memory = lay_out_memory(
         arena, shape.n_partitions, shape.l2_sets, shape.l2_ways, shape.n_domains, shape.merge_slots
@@ -304,8 +311,10 @@ def _link(x: np.ndarray, shape: MachineShape) -> None:
         make_idle(x, x[sm + P_PORT], PORT_SHIFT, PORT_WINDOWS)
         make_idle(x, x[sm + P_OPERANDS], OPERAND_SHIFT, PORT_WINDOWS)
         for m, chip_sm in enumerate(chip_sms):
-            x[sm + P_MEMBERS + 2 * m] = shape.partition_of[chip_sm]
-            x[sm + P_MEMBERS + 2 * m + 1] = shape.domain_of[chip_sm]
+            member = sm + P_MEMBERS + MEMBER_SIZE * m
+            x[member + MEMBER_PARTITION] = shape.partition_of[chip_sm]
+            x[member + MEMBER_DOMAIN] = shape.domain_of[chip_sm]
+            x[member + MEMBER_DRIFT] = m * DRIFT_STEP % shape.longest_drift if m else 0
         for q in range(N_SUBPARTITIONS):
             smsp = x[sm + P_SMSPS] + q * x[SMSP_SIZE]
             x[smsp + S_LAST] = EMPTY

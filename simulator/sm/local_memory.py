@@ -78,11 +78,13 @@ def miss_local(x, k, w, sm, event, word, at):
 
 @compiled
 def write_local(x, k, w, event, at):
-    """Store words of the frame: into the L1 and through to the L2; returns when they have left the SM."""
+    """Store words of the frame: through to the L2, without a place in the L1; returns when they have left the SM.
+
+    (Measured: every word of a spill that is read back comes from the L2.)
+    """
     sm = x[w + W_SM]
     sent = at
     for word in range(k[event + E_COUNT]):
-        fill_l1(x, sm, local_line(x, k, w, 0, event) + word, ALL_SECTORS, at, at)
         sent = max(x[sm + P_STORE], at) + LINE_BYTES * x[STORE_BYTE]
         x[sm + P_STORE] = sent
         for m in range(x[sm + P_N_MEMBERS]):

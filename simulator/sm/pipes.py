@@ -10,10 +10,11 @@ from simulator.sm.layout import (
     GLOBAL_QUEUE,
     P_BLOCKED,
     P_PORT,
-    P_TENSOR,
     P_TENSOR_ALTERNATES,
+    P_TENSOR_DRAINED,
     P_TENSOR_SINCE,
     RING,
+    S_CONTENDED,
     S_GLOBAL_HEAD,
     S_GLOBAL_QUEUE,
     S_NOW,
@@ -38,10 +39,11 @@ def execute(x, k, row, smsp, sm, at):
     """
     x[smsp + S_PIPES + k[row + I_PIPE]] = at + k[row + I_INTERVAL]
     contention = k[row + I_CONTENTION]
-    if contention > 0 and x[sm + P_TENSOR_SINCE] <= at < x[sm + P_TENSOR]:
+    if contention > 0 and x[sm + P_TENSOR_SINCE] <= at < x[sm + P_TENSOR_DRAINED]:
         if not x[sm + P_TENSOR_ALTERNATES]:
             contention = contention * x[SAME_GROUP] >> SHARE_SHIFT
         x[smsp + S_NOW] += contention
+        x[smsp + S_CONTENDED] = x[smsp + S_NOW]
 
 
 @compiled

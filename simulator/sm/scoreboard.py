@@ -10,8 +10,8 @@ from __future__ import annotations
 from simulator.compiled import compiled
 from simulator.isa.effects import (
     COPY_WAIT,
+    DISPATCH,
     LONG_SCOREBOARD,
-    MATH_THROTTLE,
     MBARRIER,
     MBARRIER_WAIT,
     STALL_MBARRIER,
@@ -133,9 +133,9 @@ def prepare_asynchronous(x, k, w, row):
     elif effect == TENSOR_ASYNC:
         number = x[w + W_TENSOR_ISSUED] + 1 - x[TENSOR_QUEUE]
         if number > x[g + G_STARTED]:
-            block(x, w, ON_TENSOR_QUEUE, number, MATH_THROTTLE)
+            block(x, w, ON_TENSOR_QUEUE, number, DISPATCH)
         elif number > 0:
-            delay(x, w, x[g + G_START_AT + ((number - 1) & (RING - 1))], MATH_THROTTLE)
+            delay(x, w, x[g + G_START_AT + ((number - 1) & (RING - 1))], DISPATCH)
     elif effect == COPY_WAIT:
         number = x[w + W_COPY_GROUPS] - k[row + I_ARGUMENT]
         if number > 0:

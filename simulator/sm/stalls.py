@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from simulator.compiled import compiled
 from simulator.isa.effects import (
+    DISPATCH,
     LG_THROTTLE,
     MATH_THROTTLE,
     MIO_THROTTLE,
@@ -14,7 +15,7 @@ from simulator.isa.effects import (
     WAIT,
 )
 from simulator.sm.inputs import CYCLE
-from simulator.sm.layout import S_PIPES, STALLS, W_ISSUED, W_PIPE, W_READY, W_REASON, W_SMSP, W_STALLED
+from simulator.sm.layout import S_CONTENDED, S_PIPES, STALLS, W_ISSUED, W_PIPE, W_READY, W_REASON, W_SMSP, W_STALLED
 
 
 @compiled
@@ -33,4 +34,8 @@ def account(x, w, at):
         until = min(free, at)
         x[stalls + reason] += until - ready
         ready = until
+    contended = min(at, x[x[w + W_SMSP] + S_CONTENDED])
+    if contended > ready:
+        x[stalls + DISPATCH] += contended - ready
+        ready = contended
     x[stalls + NOT_SELECTED] += at - ready

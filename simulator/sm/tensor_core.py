@@ -21,6 +21,7 @@ from simulator.sm.layout import (
     P_OPERANDS,
     P_TENSOR,
     P_TENSOR_ALTERNATES,
+    P_TENSOR_DRAINED,
     P_TENSOR_GROUP,
     P_TENSOR_SINCE,
     RING,
@@ -58,6 +59,7 @@ def issue_mma(x, k, w, row, at):
     x[g + G_ARRIVED + slot] = 0
     start, end = start_mma(x, x[w + W_SM], g, at, k[row + I_INTERVAL], k[row + I_PORT])
     x[g + G_START_AT + slot] = start
+    x[x[w + W_SM] + P_TENSOR_DRAINED] = end + k[row + I_LATENCY]
     x[g + G_STARTED] = number + 1
     if commits:
         x[g + G_DONE_AT + (x[g + G_COMPLETED] & (RING - 1))] = end + k[row + I_LATENCY]

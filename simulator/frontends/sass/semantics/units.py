@@ -24,7 +24,6 @@ from simulator.frontends.sass.semantics.propagation import follow
 from simulator.frontends.sass.semantics.records import CTA, ROW, WARP, records
 from simulator.frontends.sass.warp_state import new_differences
 
-
 assert _function_pointers  # importing it teaches numba the type of a UnitPointer
 
 
