@@ -17,6 +17,8 @@ from simulator.sm.layout import (
     BARRIER_WARP,
     C_BARRIERS,
     C_CLUSTER_ARRIVED,
+    C_CLUSTER_AT,
+    C_CLUSTER_PHASE,
     C_FIRST_WARP,
     C_LIVE,
     C_MEMBERS,
@@ -38,6 +40,7 @@ from simulator.sm.layout import (
     ON_MBARRIER,
     P_BARRIER,
     W_BLOCK,
+    W_CLUSTER_ARRIVALS,
     W_CTA,
     W_PENDING,
     W_PENDING_MBARRIER,
@@ -96,17 +99,20 @@ def meet_barrier(x, k, w, event, waits, at):
 
 @compiled
 def meet_cluster(x, k, w, arrives, at):
-    """Cluster barrier, seen from one CTA whose peers keep its pace: opens when all its live warps arrived."""
+    """Cluster barrier, seen from one CTA whose peers keep its pace: opens a fixed time after its last warp arrived."""
     c = x[w + W_CTA]
     if arrives:
+        x[w + W_CLUSTER_ARRIVALS] += 1
         x[c + C_CLUSTER_ARRIVED] += 1
         if x[c + C_CLUSTER_ARRIVED] >= x[c + C_LIVE]:
             x[c + C_CLUSTER_ARRIVED] = 0
-            release_blocked(x, k, c, ON_CLUSTER, 0, at + x[CLUSTER_BARRIER_TIME])
-    elif x[c + C_CLUSTER_ARRIVED] > 0:
+            x[c + C_CLUSTER_PHASE] += 1
+            x[c + C_CLUSTER_AT] = at + x[CLUSTER_BARRIER_TIME]
+            release_blocked(x, k, c, ON_CLUSTER, 0, x[c + C_CLUSTER_AT])
+    elif x[w + W_CLUSTER_ARRIVALS] > x[c + C_CLUSTER_PHASE]:
         block(x, w, ON_CLUSTER, 0, STALL_BARRIER)
     else:
-        hold(x, w, at + x[CLUSTER_BARRIER_TIME], STALL_BARRIER)
+        hold(x, w, x[c + C_CLUSTER_AT], STALL_BARRIER)
         renew(x, k, w)
 
 

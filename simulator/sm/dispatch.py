@@ -9,6 +9,8 @@ from simulator.sm.layout import (
     C_BARRIERS,
     C_BASES,
     C_CLUSTER_ARRIVED,
+    C_CLUSTER_AT,
+    C_CLUSTER_PHASE,
     C_FIRST_WARP,
     C_INDEX,
     C_LIVE,
@@ -39,6 +41,7 @@ from simulator.sm.layout import (
     S_DIRTY,
     SPANS,
     W_BLOCK,
+    W_CLUSTER_ARRIVALS,
     W_COPY_GROUPS,
     W_COPY_LAST,
     W_CTA,
@@ -83,7 +86,8 @@ def start_cta(x, k, c, at):
     x[x[SPANS] + 2 * index] = start
     x[c + C_INDEX] = index
     x[c + C_LIVE] = x[N_WARPS]
-    x[c + C_CLUSTER_ARRIVED] = 0
+    for field in (C_CLUSTER_ARRIVED, C_CLUSTER_PHASE, C_CLUSTER_AT):
+        x[c + field] = 0
     x[c + C_BARRIERS : c + C_BARRIERS + N_BARRIERS] = 0
     mbarriers = c + C_MEMBERS + x[N_MEMBERS]
     x[mbarriers : mbarriers + x[N_MBARRIERS] * MBARRIER_SIZE] = 0
@@ -118,6 +122,7 @@ def start_warp(x, k, w, classes, index, start):
     x[w + W_STALLED] = start
     for field in (W_TENSOR_ISSUED, W_TENSOR_GROUPS, W_COPY_LAST, W_COPY_GROUPS, W_STORE_LAST, W_HELD):
         x[w + field] = 0
+    x[w + W_CLUSTER_ARRIVALS] = 0
     x[w + W_PENDING] = -1
     x[w + W_SCOREBOARD : w + W_SCOREBOARD + N_SCOREBOARDS] = 0
     if x[w + W_NEXT] == x[w + W_END]:
