@@ -69,7 +69,7 @@ from simulator.memory.layout import (
 @compiled
 def scatter(line):
     """Spread a line number over 62 bits (multiplicative hash), for sets, partitions and sampling."""
-    h = line * 0x1E3779B97F4A7C15
+    h = line * 0x1E3779B97F4A7C15 & 0x7FFFFFFFFFFFFFFF
     return (h ^ (h >> 29)) & 0x3FFFFFFFFFFFFFFF
 
 
