@@ -90,10 +90,20 @@ class Machine:
             merge_slots=self.merge_slots,
         )
 
+    @property
+    def costs(self) -> dict[str, int]:
+        """Every parameter by name: times in ticks."""
+        values = {**SM_CYCLES, **MEMORY_CYCLES, **self.sm, **self.memory}
+        names = (*layout.SM_PARAMETERS, *MEMORY_PARAMETERS)
+        return {n: int(values.get(n, 0)) if n in PLAIN_NUMBERS else ticks(values.get(n, 0)) for n in names}
+
     def build(self, program: Program) -> np.ndarray:
         """The heap of an idle machine that fits ``program``."""
-        memory = _vector(MEMORY_PARAMETERS, {**MEMORY_CYCLES, **self.memory})
-        return layout.make_machine(self.shape(program), memory, _vector(layout.SM_PARAMETERS, {**SM_CYCLES, **self.sm}))
+        memory, sm = (
+            np.array([self.costs[name] for name in names], np.int64)
+            for names in (MEMORY_PARAMETERS, layout.SM_PARAMETERS)
+        )
+        return layout.make_machine(self.shape(program), memory, sm)
 
     def first_wave(self, n_ctas: int) -> np.ndarray:
         """CTAs go out in rounds, one per chip SM."""
@@ -104,10 +114,6 @@ class Machine:
                 placed = [cta for cta in ctas if cta < n_ctas]
                 table[s * self.n_slots + slot, : len(placed)] = placed
         return table
-
-
-def _vector(names: tuple[str, ...], values: dict[str, float]) -> np.ndarray:
-    return np.array([int(values.get(n, 0)) if n in PLAIN_NUMBERS else ticks(values.get(n, 0)) for n in names], np.int64)
 
 
 class Issue(NamedTuple):
