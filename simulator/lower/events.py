@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import fields, replace
+
 import numpy as np
 
 from simulator.hw.config import HardwareConfig
@@ -32,7 +34,7 @@ from simulator.sm.inputs import (
     T_WAVEFRONTS,
     TENSOR_SIZE,
 )
-from simulator.trace.kernel_trace import LANES, NONE, KernelTrace, TensorMap
+from simulator.trace.kernel_trace import LANES, NONE, EventTable, KernelTrace, Stream, TensorMap
 
 _SHARED_KINDS = {
     "LDS": AccessKind.LDS,
@@ -47,6 +49,32 @@ _PLAIN_BULK = ("UBLKCP", "UBLKRED", "UBLKPF")
 _ATOMIC_BASES = ("RED", "REDG", "ATOM", "ATOMG", "ATOMS")
 BYTES_PER_MATRIX_LANE = 4
 """width_bytes of LDSM and STSM counts four bytes per lane and 8x8 matrix (kernel_trace.StaticTable)."""
+
+
+def separate_uses(trace: KernelTrace) -> KernelTrace:
+    """The trace with one event row per kind and width of access: instructions of different width share rows otherwise."""
+    bases = [opcode.split(".")[0] for opcode in trace.static.opcode]
+    kinds: dict[tuple[str, int], int] = {}
+    kind = np.array([kinds.setdefault(use, len(kinds)) for use in zip(bases, trace.static.width_bytes.tolist(), strict=True)])
+    lowest = np.full(len(trace.events), len(kinds), np.int64)
+    highest = np.full(len(trace.events), -1, np.int64)
+    for stream in (s for warps in trace.streams for s in warps):
+        used = stream.event >= 0
+        np.minimum.at(lowest, stream.event[used], kind[stream.instruction[used]])
+        np.maximum.at(highest, stream.event[used], kind[stream.instruction[used]])
+    if not (lowest < highest).any():
+        return trace
+    uses = [s.event.astype(np.int64) * len(kinds) + kind[s.instruction] for warps in trace.streams for s in warps]
+    known = np.unique(np.concatenate([use[use >= 0] for use in uses]))
+    columns = {f.name: getattr(trace.events, f.name)[known // len(kinds)] for f in fields(trace.events)}
+
+    def renumber(stream: Stream) -> Stream:
+        use = stream.event.astype(np.int64) * len(kinds) + kind[stream.instruction]
+        row = np.searchsorted(known, use).astype(np.int32)
+        return replace(stream, event=np.where(stream.event >= 0, row, np.int32(NONE)).astype(np.int32))
+
+    streams = tuple(tuple(renumber(s) for s in warps) for warps in trace.streams)
+    return replace(trace, events=EventTable(**columns), streams=streams)
 
 
 class EventUse:

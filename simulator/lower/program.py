@@ -33,7 +33,7 @@ def check_instruction_set(trace: KernelTrace, hw: HardwareConfig) -> None:
 
 
 def lower(trace: KernelTrace, hw: HardwareConfig) -> Program:
-    """Contiguous read-only columns with every per-instruction timing resolved."""
+    """Contiguous read-only columns with every per-instruction timing resolved. Pass traces through ``separate_uses``."""
     timing = timing_of(hw)
     check_instruction_set(trace, hw)
     streams = [stream for warps in trace.streams for stream in warps]

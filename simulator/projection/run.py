@@ -12,6 +12,7 @@ from simulator.device.simulate import Plan, Run, simulate
 from simulator.errors import UserError
 from simulator.hw.config import HardwareConfig
 from simulator.isa.effects import STALL_REASONS
+from simulator.lower.events import separate_uses
 from simulator.lower.program import lower, timing_of
 from simulator.projection.bounds import lower_bounds, tensor_cycles
 from simulator.projection.clock import SETTLED, sustained_clock_hz
@@ -36,6 +37,7 @@ def project_trace(
     """
     started = time.perf_counter()
     timing = timing_of(hw)
+    trace = separate_uses(trace)
     program = lower(trace, hw)
     resident = occupancy(
         hw,
