@@ -128,3 +128,21 @@ COUNTERS = (
     ATOMIC_SECTORS,
     N_COUNTERS,
 ) = range(16)
+
+# Numbers of the instruction set and of the trace's own units.
+WARP_LANES = 32
+GROUP_WARPS = 4
+"""Warps of a warpgroup."""
+NO_BOARD = 7
+"""Scoreboard number of an instruction that uses none."""
+LINE_SHIFT = 7
+"""Global addresses are cut into lines of 2**7 bytes (pattern origins of the trace are multiples of it)."""
+SECTOR_SHIFT = 5
+"""Sectors have 2**5 bytes."""
+ALL_SECTORS = 15
+SECTORS_PER_LINE = 4
+MASK_BITS = 8
+"""Line offset and sector mask share a word: the mask takes the low bits."""
+BYTE = 255
+READ_SHARE_SHIFT = 6
+"""The share of reads that are not merged is averaged over the last 2**6 followed lines."""

@@ -156,9 +156,7 @@ def _lower_global(table: np.ndarray, trace: KernelTrace, use: EventUse, hw: Hard
     line_bytes = hw.l1.line_bytes
     shared_bases = [base for base in _SHARED_KINDS if base != "LDGSTS"]
     rows = np.flatnonzero((trace.events.pattern >= 0) & ~np.isin(use.base, shared_bases) & (use.base != ""))
-    shapes, inverse = np.unique(
-        np.stack([trace.events.pattern[rows], use.width[rows]], 1), axis=0, return_inverse=True
-    )
+    shapes, inverse = np.unique(np.stack([trace.events.pattern[rows], use.width[rows]], 1), axis=0, return_inverse=True)
     inverse = inverse.ravel()
     table[rows, E_PATTERN] = inverse
     shifts, slots = _misalignments(trace, rows, line_bytes)
@@ -201,9 +199,9 @@ def _misalignments(trace: KernelTrace, rows: np.ndarray, line_bytes: int) -> tup
 def _data_passes(trace: KernelTrace, shapes: np.ndarray, hw: HardwareConfig) -> np.ndarray:
     """Passes through the L1's data banks, which are those of shared memory (measured: N-way strides cost N)."""
     patterns = trace.lane_patterns[shapes[:, 0]]
-    return np.asarray(l1_data_wavefronts(
-            np.clip(shapes[:, 1], 1, 16), patterns, hw.shared_memory.n_banks, hw.shared_memory.bank_width_bytes
-        ))
+    return np.asarray(
+        l1_data_wavefronts(np.clip(shapes[:, 1], 1, 16), patterns, hw.shared_memory.n_banks, hw.shared_memory.bank_width_bytes)
+    )
 
 
 def _count_same_address(
@@ -241,7 +239,10 @@ def lower_tensors(trace: KernelTrace, timing: Timing) -> np.ndarray:
         row[T_DIMENSIONS] = n
         row[T_ROW] = ticks(_row_cycles(tensor, timing))
         row[T_WAVEFRONTS] = ticks(
-            tensor.box[0] * tensor.element_bytes / timing.tensor_async.operand_bytes_per_cycle * timing.shared.fill_wavefront_cycles
+            tensor.box[0]
+            * tensor.element_bytes
+            / timing.tensor_async.operand_bytes_per_cycle
+            * timing.shared.fill_wavefront_cycles
         )
         row[T_SHAPE : T_SHAPE + n] = tensor.shape
         row[T_STRIDE + 1 : T_STRIDE + n] = tensor.strides_bytes[: n - 1]

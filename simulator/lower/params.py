@@ -7,6 +7,7 @@ import numpy as np
 from simulator.hw.config import HardwareConfig
 from simulator.hw.timing import Timing
 from simulator.lower.instructions import ticks
+from simulator.memory.l2 import LOAD_SHIFT
 from simulator.memory.layout import MEMORY_PARAMETERS
 from simulator.sm.inputs import CYCLE
 from simulator.sm.layout import SHARE_SHIFT, SM_PARAMETERS
@@ -69,6 +70,7 @@ def lower_memory_parameters(hw: HardwareConfig, timing: Timing, clock_hz: float,
         "dram": ticks(timing.dram.extra_latency_cycles),
         "dram_spread": ticks(timing.dram.spread_cycles),
         "dram_load": ticks(timing.dram.load_latency_cycles),
+        "dram_saturation": round(timing.dram.saturation_load * (1 << LOAD_SHIFT)),
         "l2_sector": per_sector(timing.l2.read_bytes_per_second),
         "l2_write_sector": per_sector(timing.l2.write_bytes_per_second),
         "dram_read_sector": per_sector(timing.dram.read_bytes_per_second),

@@ -32,6 +32,7 @@ from simulator.memory.layout import (
     DRAM_LOAD,
     DRAM_MIXED_WRITE_SECTOR,
     DRAM_READ_SECTOR,
+    DRAM_SATURATION,
     DRAM_SERVER,
     DRAM_SPREAD,
     DRAM_WRITE_SECTOR,
@@ -171,18 +172,17 @@ def dram_delay(x, h):
     With sampling a followed line stands for 2**SAMPLE_SHIFT lines that a copy waits for together: the largest of
     that many delays.
     """
-    load = min(x[LOAD_BEFORE] / (1 << LOAD_SHIFT), HIGHEST_LOAD)
+    load = min(x[LOAD_BEFORE], x[DRAM_SATURATION]) / (1 << LOAD_SHIFT)
     mean = x[DRAM_SPREAD] + x[DRAM_LOAD] * load * load / (1.0 - load)
-    u = ((h >> 16 & 0xFFFFF) + 0.5) / (1 << 20)
+    u = ((h >> 16 & RANDOM_MASK) + 1) / (RANDOM_MASK + 2)
     if x[SAMPLE_SHIFT] > 0:
         u = u ** (1.0 / (1 << x[SAMPLE_SHIFT]))
     return int(-np.log1p(-u) * mean)
 
 
+RANDOM_MASK = (1 << 20) - 1
 LOAD_SHIFT = 27
 """Load is averaged over 2**27 ticks (2,048 cycles)."""
-HIGHEST_LOAD = 0.7
-"""Beyond this the queue in front of the server is what grows."""
 
 
 @compiled

@@ -21,6 +21,7 @@ MEMORY_PARAMETERS = (
     "dram",
     "dram_spread",
     "dram_load",
+    "dram_saturation",
     "l2_sector",
     "l2_write_sector",
     "dram_read_sector",
@@ -40,6 +41,7 @@ MEMORY_PARAMETERS = (
     DRAM_LATENCY,
     DRAM_SPREAD,
     DRAM_LOAD,
+    DRAM_SATURATION,
     L2_SECTOR,
     L2_WRITE_SECTOR,
     DRAM_READ_SECTOR,
@@ -70,7 +72,7 @@ MEMORY_PARAMETERS = (
     LOAD_NOW,
     LOAD_BEFORE,
     COUNTER,
-) = range(35)
+) = range(36)
 N_MEMORY_HEADER = COUNTER + N_COUNTERS
 
 # Record of an L2 line (beside its tag and its last use): when its data is there, masks of valid and dirty sectors.
@@ -78,7 +80,6 @@ L_READY, L_VALID, L_DIRTY, LINE_SIZE = range(4)
 
 # Record of a read in flight in a request coalescer.
 MERGE_LINE, MERGE_AT, MERGE_UNTIL, MERGE_SIZE = range(4)
-
 
 
 SERVERS = (L2_READ_SERVER, L2_WRITE_SERVER, DRAM_SERVER, ATOMIC_SERVER)
@@ -101,9 +102,7 @@ class Arena:
         return offset
 
 
-def lay_out_memory(
-    arena: Arena, n_partitions: int, n_sets: int, n_ways: int, n_domains: int, merge_slots: int
-) -> dict[int, int]:
+def lay_out_memory(arena: Arena, n_partitions: int, n_sets: int, n_ways: int, n_domains: int, merge_slots: int) -> dict[int, int]:
     """Reserve the memory system's tables. Returns header entries. ``merge_slots``: a power of two."""
     lines = n_partitions * n_sets * n_ways
     return {

@@ -8,14 +8,15 @@ from simulator.device.simulate import Run
 from simulator.hw.config import HardwareConfig
 from simulator.hw.timing import Timing
 from simulator.isa.effects import FIXED, TENSOR_ASYNC
-from simulator.lower.events import E_WAVEFRONTS
-from simulator.sm.inputs import CYCLE, I_EFFECT, I_INTERVAL, Program
+from simulator.sm.inputs import CYCLE, E_WAVEFRONTS, I_EFFECT, I_INTERVAL, Program
 from simulator.trace.kernel_trace import KernelTrace
 
 GROUP_WARPS = 4
 
 
-def lower_bounds(trace: KernelTrace, program: Program, hw: HardwareConfig, timing: Timing, run: Run, clock_hz: float) -> dict[str, float]:
+def lower_bounds(
+    trace: KernelTrace, program: Program, hw: HardwareConfig, timing: Timing, run: Run, clock_hz: float
+) -> dict[str, float]:
     """Cycles by resource: instruction issue, tensor cores, shared-memory port, L2 reads, DRAM, launch."""
     n_sms = hw.sm.count
     instructions = trace.warp_instructions
@@ -47,9 +48,7 @@ def tensor_cycles(trace: KernelTrace, program: Program) -> float:
     weight = np.where(static[:, I_EFFECT] == TENSOR_ASYNC, interval / GROUP_WARPS, 0.0)
     mma = (static[:, I_EFFECT] == FIXED) & np.array([o.split(".")[0].endswith("MMA") for o in trace.static.opcode])
     weight = np.where(mma, interval / GROUP_WARPS, weight)
-    return per_class_total(
-        trace, [[float(weight[s.instruction[s.active > 0]].sum()) for s in warps] for warps in trace.streams]
-    )
+    return per_class_total(trace, [[float(weight[s.instruction[s.active > 0]].sum()) for s in warps] for warps in trace.streams])
 
 
 def shared_wavefronts(trace: KernelTrace, program: Program) -> int:

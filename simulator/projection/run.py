@@ -27,9 +27,7 @@ from simulator.trace.kernel_trace import KernelTrace
 MEGA = 1e6
 
 
-def project_trace(
-    trace: KernelTrace, hw: HardwareConfig, instruction_budget: int = DEFAULT_INSTRUCTION_BUDGET
-) -> Projection:
+def project_trace(trace: KernelTrace, hw: HardwareConfig, instruction_budget: int = DEFAULT_INSTRUCTION_BUDGET) -> Projection:
     """Replay ``trace`` on ``hw``. ``instruction_budget``: warp instructions to issue at most, about.
 
     Raises UserError for a launch or instruction set that the chip refuses and for a kernel that deadlocks,

@@ -44,7 +44,9 @@ def shared_traffic(trace: KernelTrace, program: Program, hw: HardwareConfig) -> 
     static = trace.static
     base = np.array([opcode.split(".")[0] for opcode in static.opcode])
     group = np.select([np.isin(base, _LOADS), np.isin(base, _STORES)], [LOAD, STORE], OTHER)
-    once = np.isin(base, _COUNTED_ONCE) | np.array([b == "S2R" and _THREAD_ID in t for b, t in zip(base, static.text, strict=True)])
+    once = np.isin(base, _COUNTED_ONCE) | np.array(
+        [b == "S2R" and _THREAD_ID in t for b, t in zip(base, static.text, strict=True)]
+    )
     per_cta = (base == "BAR") / trace.launch.n_warps
     operand = np.where(program.static[:, I_EFFECT] == TENSOR_ASYNC, _operand_wavefronts(static.argument), 0)
     dummy = np.isin(base, _LOADS + _STORES)

@@ -34,7 +34,7 @@ def describe_deadlock(trace: KernelTrace, program: Program, run: Run) -> str:
     """One sentence: the waiting warps of the first stuck CTA, their instruction and barrier."""
     x = run.machine
     n_warps = trace.launch.n_warps
-    waiting = []
+    waiting: list[str] = []
     for number in range((len(x) - x[WARPS]) // WARP_FIELDS):
         w = x[WARPS] + number * WARP_FIELDS
         if number and number % n_warps == 0 and waiting:

@@ -85,7 +85,7 @@ def act(x, k, sm, smsp, w, row, event, at):
         done = store_box(x, k, x[w + W_CTA], event, at)
         x[w + W_STORE_LAST] = max(x[w + W_STORE_LAST], done + x[BULK_STORE_LATENCY])
         release = at + x[BULK_RELEASE]
-    elif effect == COPY_COMMIT or effect == BULK_COMMIT:
+    elif effect in (COPY_COMMIT, BULK_COMMIT):
         group = x[w + W_COPY_GROUPS]
         pending = x[w + W_STORE_LAST] if effect == BULK_COMMIT else x[w + W_COPY_LAST]
         x[w + W_COPY_DONE + (group & (COPY_RING - 1))] = pending
@@ -103,7 +103,7 @@ def act_on_memory(x, k, sm, smsp, w, row, event, at):
     """Loads, stores, copies, atomics: through the L1 path, then to the memory system."""
     effect = k[row + I_EFFECT]
     c = x[w + W_CTA]
-    if effect == LOCAL_LOAD or effect == LOCAL_STORE:
+    if effect in (LOCAL_LOAD, LOCAL_STORE):
         passed = access_global(x, smsp, sm, at, k[event + E_COUNT] * x[WAVEFRONT])
         if effect == LOCAL_LOAD:
             done = read_local(x, k, w, event, passed)
@@ -122,10 +122,7 @@ def act_on_memory(x, k, sm, smsp, w, row, event, at):
         done = reserve_share(x, x[sm + P_OPERANDS], done, k[event + E_WAVEFRONTS] * x[FILL_WAVEFRONT])
         x[w + W_COPY_LAST] = max(x[w + W_COPY_LAST], done)
         return done, release
-    if effect == GLOBAL_ATOMIC:
-        done = update_global(x, k, c, event, passed)
-    else:
-        done = write_global(x, k, c, event, passed)
+    done = update_global(x, k, c, event, passed) if effect == GLOBAL_ATOMIC else write_global(x, k, c, event, passed)
     press_back(x, sm, passed)
     return done, release
 

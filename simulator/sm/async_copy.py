@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from simulator.compiled import compiled
-from simulator.isa.effects import BULK_FILL_BYTES, FILL_BYTES, SERVED_COALESCED
+from simulator.isa.effects import BULK_FILL_BYTES, FILL_BYTES, LINE_SHIFT, SECTOR_SHIFT, SERVED_COALESCED
 from simulator.memory.calendar import reserve_share
 from simulator.memory.l2 import read_line, sectors_in, write_line
 from simulator.memory.layout import COUNTER, SAMPLE_SHIFT
-from simulator.sm.global_memory import LINE_SHIFT, SECTOR_SHIFT, member_base, rotate, share_l2
+from simulator.sm.global_memory import member_base, rotate, share_l2
 from simulator.sm.inputs import (
     E_COORDINATE,
     E_COUNT,

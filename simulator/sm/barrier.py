@@ -10,6 +10,7 @@ from simulator.isa.effects import (
     MBARRIER_WAIT,
     STALL_BARRIER,
     STALL_MBARRIER,
+    WARP_LANES,
 )
 from simulator.sm.inputs import E_COUNT, E_MBARRIER, E_PARITY
 from simulator.sm.layout import (
@@ -85,7 +86,7 @@ def meet_barrier(x, k, w, event, waits, at):
     """BAR: arrive, and wait unless it is BAR.ARV. Call after the warp was prepared for its next instruction."""
     c = x[w + W_CTA]
     n_threads = k[event + E_COUNT]
-    n_needed = (n_threads + 31) // 32 if n_threads > 0 else x[c + C_LIVE]
+    n_needed = (n_threads + WARP_LANES - 1) // WARP_LANES if n_threads > 0 else x[c + C_LIVE]
     number = k[event + E_PARITY]
     release = arrive_barrier(x, k, c, number, n_needed, at)
     if not waits:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from simulator.compiled import compiled
+from simulator.isa.effects import GROUP_WARPS
 from simulator.sm.barrier import arrive_barrier
 from simulator.sm.inputs import CYCLE, K_CTA_BASE, K_CTA_CLASS, K_N_CTAS, K_STREAM_START
 from simulator.sm.layout import (
@@ -95,7 +96,7 @@ def start_cta(x, k, c, at):
     first = x[c + C_FIRST_WARP]
     for lane in range(x[N_WARPS]):
         w = first + lane * WARP_FIELDS
-        if lane % 4 == 0:
+        if lane % GROUP_WARPS == 0:
             g = x[w + W_GROUP]
             x[g + G_STARTED : g + GROUP_SIZE] = 0
         start_warp(x, k, w, k[K_CTA_CLASS], index, start)

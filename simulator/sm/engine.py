@@ -14,6 +14,7 @@ from simulator.isa.effects import (
     BRANCH,
     CLUSTER_BARRIER,
     FIXED,
+    NO_BOARD,
     NO_EFFECT,
     SHORT_SCOREBOARD,
 )
@@ -60,9 +61,6 @@ from simulator.sm.pipes import execute
 from simulator.sm.scheduler import choose_warp
 from simulator.sm.scoreboard import mark_scoreboard, prepare
 from simulator.sm.stalls import account
-
-NO_BOARD = 7
-"""Scoreboard number of an instruction that uses none."""
 
 
 @compiled

@@ -12,6 +12,10 @@ from simulator.isa.effects import (
     FILL_BYTES,
     L1_HIT_SECTORS,
     L1_READ_SECTORS,
+    LINE_SHIFT,
+    MASK_BITS,
+    READ_SHARE_SHIFT,
+    SECTOR_SHIFT,
     SERVED_COALESCED,
 )
 from simulator.memory.calendar import reserve
@@ -72,10 +76,6 @@ from simulator.sm.layout import (
     STORE_BYTE,
 )
 
-LINE_SHIFT = 7
-SECTOR_SHIFT = 5
-MASK_BITS = 8
-
 
 @compiled
 def origin_of(x, k, c, m, event):
@@ -121,12 +121,8 @@ def request(x, sm, m, line, mask, at):
     n = 0 if served == SERVED_COALESCED else sectors_in(mask)
     x[sm + P_LAST_DELAY] = back - when
     whole = (1 << SHARE_SHIFT) if n > 0 else 0
-    x[sm + P_READ_SHARE] += (whole - x[sm + P_READ_SHARE]) >> SHARE_MEMORY
+    x[sm + P_READ_SHARE] += (whole - x[sm + P_READ_SHARE]) >> READ_SHARE_SHIFT
     return n, back
-
-
-SHARE_MEMORY = 6
-"""The share of reads that are not merged is averaged over the last 2**6 followed lines."""
 
 
 @compiled

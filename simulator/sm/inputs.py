@@ -11,13 +11,14 @@ from typing import NamedTuple
 import numpy as np
 
 from simulator.compiled import compiled
+from simulator.isa.effects import BYTE
 
 TICK_SHIFT = 16
 CYCLE = 1 << TICK_SHIFT
-"""Ticks per SM cycle: fine enough that the chip-wide L2 time of one sector (0.006 cycles) is an integer within 0.3 %."""
+"""Ticks per SM cycle: fine enough that the chip-wide L2 time of a sector (0.006 cycles) is an integer within 0.3 %."""
 
-# Columns of Program.static. PORT: ticks of shared-memory port of an MMA's operands; KIND: sub-kind of the effect; ARGUMENT: its static operand; CONTENTION: extra dispatch
-# ticks beside running MMAs; REASON: stall reason of a wait on its scoreboard.
+# Columns of Program.static. PORT: ticks of shared-memory port of an MMA's operands; KIND: sub-kind of the effect;
+# ARGUMENT: its static operand; CONTENTION: extra dispatch ticks beside running MMAs; REASON: stall reason of a wait on its scoreboard.
 (
     I_EFFECT,
     I_PIPE,
@@ -49,7 +50,8 @@ CYCLE = 1 << TICK_SHIFT
 E_BASE = E_COORDINATE + 5
 EVENT_SIZE = E_BASE + 5
 
-# Columns of Program.tensor. ROW: ticks per box row; WAVEFRONTS: shared-memory port ticks per row; SHAPE, STRIDE and BOX take five columns each.
+# Columns of Program.tensor. ROW: ticks per box row; WAVEFRONTS: shared-memory port ticks per row; SHAPE, STRIDE and
+# BOX take five columns each.
 T_ADDRESS, T_ELEMENT, T_DIMENSIONS, T_ROW, T_WAVEFRONTS, T_SHAPE = range(6)
 T_STRIDE = T_SHAPE + 5
 T_BOX = T_STRIDE + 5
@@ -150,7 +152,7 @@ def static_row(k, i):
 @compiled
 def active_lanes(k, i):
     """Lanes of stream entry ``i`` whose guard holds."""
-    return k[k[K_STREAMS] + i] >> ACTIVE_SHIFT & 255
+    return k[k[K_STREAMS] + i] >> ACTIVE_SHIFT & BYTE
 
 
 @compiled

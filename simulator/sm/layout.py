@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from simulator.isa.effects import N_PIPES, N_REASONS
+from simulator.isa.effects import GROUP_WARPS, N_PIPES, N_REASONS
 from simulator.memory.calendar import EMPTY, calendar_size, make_idle
 from simulator.memory.layout import N_MEMORY_HEADER, Arena, empty_memory, lay_out_memory
 
@@ -31,8 +31,6 @@ OPERAND_SHIFT = 25
 PORT_WINDOWS = 1 << 12
 SHARE_SHIFT = 16
 """P_READ_SHARE is a fraction of 2**16."""
-GROUP_WARPS = 4
-"""Warps of a warpgroup."""
 
 SM_PARAMETERS = (
     "taken_branch",
@@ -270,9 +268,7 @@ def make_machine(shape: MachineShape, memory_parameters: np.ndarray, sm_paramete
     smsp_size = S_ROSTER + n_roster
     sm_size = P_MEMBERS + MEMBER_SIZE * n_members
     arena = Arena(END_OF_HEADER)
-    memory = lay_out_memory(
-        arena, shape.n_partitions, shape.l2_sets, shape.l2_ways, shape.n_domains, shape.merge_slots
-    )
+    memory = lay_out_memory(arena, shape.n_partitions, shape.l2_sets, shape.l2_ways, shape.n_domains, shape.merge_slots)
     header = {
         N_SMS: n_sms,
         N_SLOTS: n_slots,

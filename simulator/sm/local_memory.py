@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from simulator.compiled import compiled
-from simulator.isa.effects import FILL_BYTES, L1_HIT_SECTORS, L1_READ_SECTORS
+from simulator.isa.effects import ALL_SECTORS, FILL_BYTES, L1_HIT_SECTORS, L1_READ_SECTORS, SECTORS_PER_LINE
 from simulator.memory.layout import COUNTER
 from simulator.sm.global_memory import fill_l1, is_sampled, leave_sm, probe_l1, request, share_l2, write_sampled
 from simulator.sm.inputs import E_ADDRESS, E_COUNT, LINE_BYTES
@@ -26,8 +26,6 @@ FRAME_SHIFT = 16
 LOCAL_SPACE = 1 << 58
 """First line number of local memory: above any global address."""
 WORD_SHIFT = 2
-ALL_SECTORS = 15
-SECTORS_PER_LINE = 4
 
 
 @compiled

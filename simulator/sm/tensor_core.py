@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from simulator.compiled import compiled
-from simulator.isa.effects import PIPE_TENSOR_ASYNC, TENSOR_BUSY_TICKS
+from simulator.isa.effects import GROUP_WARPS, PIPE_TENSOR_ASYNC, TENSOR_BUSY_TICKS
 from simulator.memory.calendar import reserve_share
 from simulator.memory.layout import COUNTER
 from simulator.sm.inputs import I_ARGUMENT, I_INTERVAL, I_LATENCY, I_PORT
@@ -13,7 +13,6 @@ from simulator.sm.layout import (
     G_DONE_AT,
     G_START_AT,
     G_STARTED,
-    GROUP_WARPS,
     N_WARPS,
     ON_TENSOR_GROUP,
     ON_TENSOR_QUEUE,
@@ -67,7 +66,9 @@ def issue_mma(x, k, w, row, at):
     first = w - in_group * WARP_FIELDS
     for other in range(first, first + n_warps * WARP_FIELDS, WARP_FIELDS):
         what = x[other + W_BLOCK]
-        if (what == ON_TENSOR_GROUP and x[other + W_TARGET] <= x[g + G_COMPLETED]) or (what == ON_TENSOR_QUEUE and x[other + W_TARGET] <= x[g + G_STARTED]):
+        if (what == ON_TENSOR_GROUP and x[other + W_TARGET] <= x[g + G_COMPLETED]) or (
+            what == ON_TENSOR_QUEUE and x[other + W_TARGET] <= x[g + G_STARTED]
+        ):
             renew(x, k, other)
 
 

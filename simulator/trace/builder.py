@@ -123,9 +123,7 @@ def _renumber_patterns(merged: np.ndarray, lane_patterns: np.ndarray) -> np.ndar
 
 def _event_table(merged: np.ndarray) -> EventTable:
     coordinate = len(SCALARS)
-    fields = {
-        name: merged[:, place].astype(np.int64 if name in WIDE else np.int32) for place, name in enumerate(SCALARS)
-    }
+    fields = {name: merged[:, place].astype(np.int64 if name in WIDE else np.int32) for place, name in enumerate(SCALARS)}
     return EventTable(
         coordinate=merged[:, coordinate : coordinate + MAX_RANK].astype(np.int32),
         base=merged[:, coordinate + MAX_RANK :].astype(np.int32),

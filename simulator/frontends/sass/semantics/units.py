@@ -38,21 +38,26 @@ class Units(NamedTuple):
     control_row: Any
 
 
-class UnitPointer(types.WrapperAddressProtocol):  # type: ignore[misc]
-    """A function of fixed signature that other compiled functions call by address; compiled when that is asked for."""
+class UnitPointer:
+    """A function of fixed signature that other compiled functions call by address; compiled when that is asked for.
+    Numba asks for the type by ``_numba_type_`` and for the address by ``__wrapper_address__``."""
 
     def __init__(self, function: Callable[..., Any], signature: Any):
         self._dispatcher = njit(cache=True, error_model="numpy")(function)
         self._signature = signature
+        self._address = 0
+        self._numba_type_ = types.FunctionType(signature)
 
     def __wrapper_address__(self) -> int:
-        if self._signature.args not in self._dispatcher.overloads:
-            self._dispatcher.compile(self._signature)
-        compiled = self._dispatcher.overloads[self._signature.args]
-        address: int = compiled.library.get_pointer_to_function(compiled.fndesc.llvm_cfunc_wrapper_name)
-        return address
+        if not self._address:
+            if self._signature.args not in self._dispatcher.overloads:
+                self._dispatcher.compile(self._signature)
+            compiled = self._dispatcher.overloads[self._signature.args]
+            self._address = compiled.library.get_pointer_to_function(compiled.fndesc.llvm_cfunc_wrapper_name)
+        return self._address
 
     def signature(self) -> Any:
+        """Signature of the function."""
         return self._signature
 
 
