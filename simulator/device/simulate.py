@@ -94,8 +94,9 @@ def coalescer_of(n_chip_sms: int, coalescer_sms: tuple[int, ...]) -> np.ndarray:
 
 def machine_shape(hw: HardwareConfig, timing: Timing, plan: Plan, program: Program) -> MachineShape:
     """Sizes of the machine that a plan needs."""
-    n_partitions = hw.l2.n_partitions or 1
-    lines = hw.l2.capacity_bytes // hw.l1.line_bytes // n_partitions >> plan.sample_shift
+    sections = hw.execution_sections()
+    n_partitions = sections.l2.n_partitions or 1
+    lines = sections.l2.capacity_bytes // sections.l1.line_bytes // n_partitions >> plan.sample_shift
     domain_of = coalescer_of(plan.n_chip_sms, timing.l2.coalescer_sms)
     return MachineShape(
         members=members_of(plan),
@@ -106,7 +107,7 @@ def machine_shape(hw: HardwareConfig, timing: Timing, plan: Plan, program: Progr
         n_mbarriers=n_mbarriers(program.event_table),
         n_ctas=len(program.cta_class),
         n_bases=program.cta_base.shape[1],
-        l1_sets=plan.l1_bytes // hw.l1.line_bytes // timing.l1.ways,
+        l1_sets=plan.l1_bytes // sections.l1.line_bytes // timing.l1.ways,
         l1_ways=timing.l1.ways,
         n_partitions=n_partitions,
         l2_sets=max(1, lines // timing.l2.ways),

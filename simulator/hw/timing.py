@@ -128,7 +128,8 @@ class L2Timing(Section):
 class DramTiming(Section):
     """DRAM behind the L2. ``extra_latency_cycles``: beyond the L2 latency, shortest. On top comes a delay with an
     exponential distribution of mean spread_cycles + load_latency_cycles x u^2 / (1 - u) at utilisation u, at most
-    saturation_load: beyond, it is the queue that grows. Writes within ``turnaround_window_cycles`` of a read run at ``mixed_write_bytes_per_second`` (bus turnaround)."""
+    saturation_load: beyond, it is the queue that grows. Writes within ``turnaround_window_cycles`` of a read run at
+    ``mixed_write_bytes_per_second`` (bus turnaround)."""
 
     extra_latency_cycles: float = Field(ge=0)
     spread_cycles: float = Field(ge=0)

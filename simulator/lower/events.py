@@ -153,7 +153,8 @@ def _shared_costs(trace: KernelTrace, use: EventUse, hw: HardwareConfig) -> tupl
 
 def _lower_global(table: np.ndarray, trace: KernelTrace, use: EventUse, hw: HardwareConfig) -> dict[str, np.ndarray]:
     """Line tables of every (pattern, width) that a global access uses, at every misalignment that occurs."""
-    line_bytes = hw.l1.line_bytes
+    l1 = hw.execution_sections().l1
+    line_bytes = l1.line_bytes
     shared_bases = [base for base in _SHARED_KINDS if base != "LDGSTS"]
     rows = np.flatnonzero((trace.events.pattern >= 0) & ~np.isin(use.base, shared_bases) & (use.base != ""))
     shapes, inverse = np.unique(np.stack([trace.events.pattern[rows], use.width[rows]], 1), axis=0, return_inverse=True)
@@ -169,7 +170,7 @@ def _lower_global(table: np.ndarray, trace: KernelTrace, use: EventUse, hw: Hard
         }
     patterns = np.repeat(trace.lane_patterns[shapes[:, 0]], len(shifts), axis=0)
     widths = np.repeat(shapes[:, 1], len(shifts))
-    lines = global_lines(widths, patterns, np.tile(shifts, len(shapes)), hw.l1.sector_bytes, line_bytes)
+    lines = global_lines(widths, patterns, np.tile(shifts, len(shapes)), l1.sector_bytes, line_bytes)
     data = _data_passes(trace, shapes, hw)
     table[rows, E_WAVEFRONTS] = np.maximum(table[rows, E_WAVEFRONTS], data[inverse])
     _count_same_address(table, trace, use, rows, shapes, inverse)

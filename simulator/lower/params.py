@@ -58,7 +58,8 @@ def lower_sm_parameters(timing: Timing) -> np.ndarray:
 
 def lower_memory_parameters(hw: HardwareConfig, timing: Timing, clock_hz: float, sample_shift: int) -> np.ndarray:
     """Memory parameters; L2 and DRAM keep their own clocks, so their cost in SM cycles follows the SM clock."""
-    sector = hw.l1.sector_bytes
+    sections = hw.execution_sections()
+    sector = sections.l1.sector_bytes
 
     def per_sector(bytes_per_second: float) -> int:
         return max(1, ticks(sector * clock_hz / bytes_per_second))
@@ -81,6 +82,6 @@ def lower_memory_parameters(hw: HardwareConfig, timing: Timing, clock_hz: float,
         "atomic_same_address": max(1, ticks(clock_hz / timing.l2.atomic_same_address_per_second)),
         "merge_window": ticks(timing.l2.coalescer_window_cycles),
         "sample_shift": sample_shift,
-        "n_partitions": hw.l2.n_partitions or 1,
+        "n_partitions": sections.l2.n_partitions or 1,
     }
     return np.array([values[name] for name in MEMORY_PARAMETERS], np.int64)

@@ -32,7 +32,7 @@ def choose_plan(
     affordable = int(n_busy * instruction_budget / max(1, trace.warp_instructions))
     n_sms = min(n_busy, max(min(FEWEST_SMS, n_busy), affordable))
     slots = min(occupancy.ctas_per_sm, -(-trace.launch.n_ctas // n_chip))
-    l1 = hw.l1.combined_capacity_bytes or 0
+    l1 = hw.execution_sections().l1.combined_capacity_bytes or 0
     return Plan(
         n_sms=n_sms,
         n_chip_sms=n_busy,

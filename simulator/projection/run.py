@@ -124,7 +124,7 @@ def stall_shares(run: Run) -> dict[str, float]:
 def weakest_inputs(hw: HardwareConfig) -> list[dict[str, Any]]:
     """Timing values that rest on less than a measurement, weakest first."""
     rank = {"assumed": 0, "extrapolated": 1, "derived": 2}
-    weak = []
+    weak: list[dict[str, Any]] = []
     for path in hw.provenance:
         origin = hw.provenance[path]
         confidence = str(getattr(origin.confidence, "value", origin.confidence))

@@ -18,7 +18,8 @@ CYCLE = 1 << TICK_SHIFT
 """Ticks per SM cycle: fine enough that the chip-wide L2 time of a sector (0.006 cycles) is an integer within 0.3 %."""
 
 # Columns of Program.static. PORT: ticks of shared-memory port of an MMA's operands; KIND: sub-kind of the effect;
-# ARGUMENT: its static operand; CONTENTION: extra dispatch ticks beside running MMAs; REASON: stall reason of a wait on its scoreboard.
+# ARGUMENT: its static operand; CONTENTION: extra dispatch ticks beside running MMAs; REASON: stall reason of a wait
+# on its scoreboard.
 (
     I_EFFECT,
     I_PIPE,

@@ -121,7 +121,7 @@ def _assemble(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> KernelTr
     return KernelTrace(
         kernel=header["kernel"],
         arch=header["arch"],
-        launch=Launch(**{k: tuple(v) if isinstance(v, list) else v for k, v in header["launch"].items()}),
+        launch=Launch(**_with_tuples(header["launch"])),
         registers_per_thread=header["registers_per_thread"],
         static_smem_bytes=header["static_smem_bytes"],
         local_bytes_per_thread=header["local_bytes_per_thread"],
@@ -131,10 +131,13 @@ def _assemble(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> KernelTr
         lane_patterns=arrays["lane_patterns"],
         cta_class=arrays["cta_class"],
         cta_base=np.cumsum(arrays["cta_base"], axis=0, dtype=np.int64),
-        tensor_maps=tuple(
-            TensorMap(**{k: tuple(v) if isinstance(v, list) else v for k, v in t.items()}) for t in header["tensor_maps"]
-        ),
+        tensor_maps=tuple(TensorMap(**_with_tuples(t)) for t in header["tensor_maps"]),
         buffers=tuple(Buffer(**b) for b in header["buffers"]),
         origin=Origin(**header["origin"]),
         warnings=tuple(header["warnings"]),
     )
+
+
+def _with_tuples(fields: dict[str, Any]) -> Any:
+    """JSON lists back to tuples."""
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()}
