@@ -37,8 +37,8 @@ MMA_ROWS = 64
 def shared_traffic(trace: KernelTrace, program: Program, hw: HardwareConfig) -> SharedTraffic:
     """Wavefronts of loads, stores, atomics, copies into shared memory and MMA operand fetch.
 
-    Measured with one kernel each: a load or store whose lanes are all off counts one, a shuffle and a read of a
-    thread number one, a barrier one per CTA, a copy that bypasses the L1 none.
+    Measured: a load or store whose lanes are all off counts one, a shuffle and a read of a thread
+    number one, a copy that bypasses the L1 none, a barrier one per CTA (not beside asynchronous MMA).
     """
     wavefronts, conflicts = shared_costs(trace, hw)
     static = trace.static
@@ -47,8 +47,9 @@ def shared_traffic(trace: KernelTrace, program: Program, hw: HardwareConfig) -> 
     once = np.isin(base, _COUNTED_ONCE) | np.array(
         [b == "S2R" and _THREAD_ID in t for b, t in zip(base, static.text, strict=True)]
     )
-    per_cta = (base == "BAR") / trace.launch.n_warps
-    operand = np.where(program.static[:, I_EFFECT] == TENSOR_ASYNC, _operand_wavefronts(static.argument), 0)
+    fetches = program.static[:, I_EFFECT] == TENSOR_ASYNC
+    per_cta = (base == "BAR") * (0.0 if fetches.any() else 1.0 / trace.launch.n_warps)
+    operand = np.where(fetches, _operand_wavefronts(static.argument), 0)
     dummy = np.isin(base, _LOADS + _STORES)
     uncounted = np.array(["LDGSTS" in o and "BYPASS" in o for o in static.opcode])
     wavefronts = np.where(uncounted[EventUse(trace).instruction], 0, wavefronts)
