@@ -63,10 +63,7 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
     The temporary name keeps the suffixes of ``path``, so that writers which look at them (npz, gz) do right.
     """
     target = Path(path)
-    if not target.parent.is_dir():
-        raise UserError(f"cannot write {target}: the folder {target.parent} does not exist")
-    if target.is_dir():
-        raise UserError(f"cannot write {target}: it is a folder")
+    require_writable(target)
     try:
         handle, name = tempfile.mkstemp(prefix=".partial-", suffix="-" + target.name, dir=target.parent)
     except OSError as error:
@@ -80,6 +77,15 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
     finally:
         with suppress(FileNotFoundError):
             temporary.unlink()
+
+
+def require_writable(path: str | Path) -> None:
+    """Refuse a path that cannot become a file; called before long work, so that the refusal does not come after it."""
+    target = Path(path)
+    if not target.parent.is_dir():
+        raise UserError(f"cannot write {target}: the folder {target.parent} does not exist")
+    if target.is_dir():
+        raise UserError(f"cannot write {target}: it is a folder")
 
 
 def atomic_write(path: str | Path, content: str | bytes) -> None:

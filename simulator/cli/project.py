@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from simulator.cli.output import atomic_write, emit_json, stderr, stdout
+from simulator.cli.output import atomic_write, emit_json, require_writable, stderr, stdout
 from simulator.cli.progress import announce_compilation
 from simulator.errors import UserError
 
@@ -42,12 +42,12 @@ def project(
     from simulator.hw.loader import load_hw
     from simulator.projection.run import project_trace
     from simulator.report import projection_html, projection_text
-    from simulator.validation.warm_up import ensure_compiled
 
     chip = load_hw(hw, tuple(overrides or ()))
-    ensure_compiled(hw, announce_compilation)
-    trace = _trace(source, launch, kernel, allow_unknown)
-    found = project_trace(trace, chip)
+    chip.execution_sections()
+    if report is not None:
+        require_writable(report)
+    found = project_trace(_trace(source, launch, kernel, allow_unknown, hw), chip)
     if report is not None:
         atomic_write(report, projection_html.render_page(found))
         stderr.print(f"Wrote {report}")
@@ -57,11 +57,12 @@ def project(
         stdout().print(projection_text.render(found))
 
 
-def _trace(source: Path, launch: Path | None, kernel: str | None, allow_unknown: bool) -> KernelTrace:
+def _trace(source: Path, launch: Path | None, kernel: str | None, allow_unknown: bool, hw: str) -> KernelTrace:
     """The trace in ``source``, or the one that the cubin ``source`` gives under ``launch``."""
     from simulator.frontends.sass.launch import load_launch
     from simulator.trace.io import load_trace
     from simulator.validation.traces import cached_trace
+    from simulator.validation.warm_up import ensure_compiled
 
     magic = _first_bytes(source)
     if magic.startswith(ZIP_MAGIC) or source.suffix == ".npz":
@@ -72,7 +73,9 @@ def _trace(source: Path, launch: Path | None, kernel: str | None, allow_unknown:
         raise UserError(f"{source} is neither a trace (.npz) nor a cubin")
     if launch is None:
         raise UserError(f"{source} is a cubin: give its launch with --launch FILE.json or FILE.yaml")
-    return cached_trace(source, load_launch(launch), kernel, allow_unknown)
+    spec = load_launch(launch)
+    ensure_compiled(hw, announce_compilation)
+    return cached_trace(source, spec, kernel, allow_unknown)
 
 
 def _first_bytes(source: Path) -> bytes:

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from simulator.cli.output import atomic_path, emit_json, stderr, stdout
+from simulator.cli.output import atomic_path, emit_json, require_writable, stderr, stdout
 from simulator.cli.progress import announce_compilation, progress
 from simulator.errors import UserError
 
@@ -47,7 +47,7 @@ def validate(
     chip = load_hw(hw, overrides)
     chip.execution_sections()
     frame = select(read_measured(measured), split, _listed(ids), limit)
-    _require_folder(output)
+    require_writable(output)
     work = jobs_for(cases_of(frame), locate_cubins(cubins), hw, overrides)
     ensure_compiled(hw, announce_compilation)
     with progress("Projecting", len(work)) as advance:
@@ -75,11 +75,3 @@ def _listed(ids: str | None) -> list[str]:
     if not listed:
         raise UserError(f"--ids '{ids}' names no case; give ids separated by commas")
     return listed
-
-
-def _require_folder(output: Path) -> None:
-    """Refuse an output that cannot be written before hours of work, not after."""
-    if not output.parent.is_dir():
-        raise UserError(f"--output {output}: the folder {output.parent} does not exist")
-    if output.is_dir():
-        raise UserError(f"--output {output} is a folder; name a CSV file")
