@@ -19,7 +19,7 @@ from simulator.lower.params import lower_memory_parameters, lower_sm_parameters
 from simulator.memory.layout import COUNTER
 from simulator.sm.dispatch import launch
 from simulator.sm.engine import run
-from simulator.sm.inputs import CYCLE, Program, pack
+from simulator.sm.inputs import CYCLE, E_PATTERN, E_TENSOR, Program, pack
 from simulator.sm.layout import (
     FINISHED,
     N_SMS,
@@ -92,6 +92,11 @@ def coalescer_of(n_chip_sms: int, coalescer_sms: tuple[int, ...]) -> np.ndarray:
     return np.searchsorted(bounds, np.arange(n_chip_sms), side="right")
 
 
+def uses_memory(program: Program) -> bool:
+    """Whether a program reads or writes global memory."""
+    return bool(((program.event_table[:, E_PATTERN] >= 0) | (program.event_table[:, E_TENSOR] >= 0)).any())
+
+
 def machine_shape(hw: HardwareConfig, timing: Timing, plan: Plan, program: Program) -> MachineShape:
     """Sizes of the machine that a plan needs."""
     sections = hw.execution_sections()
@@ -129,7 +134,7 @@ def simulate(program: Program, hw: HardwareConfig, timing: Timing, plan: Plan, l
     x = make_machine(
         shape,
         lower_memory_parameters(hw, timing, plan.clock_hz, plan.sample_shift),
-        lower_sm_parameters(timing),
+        lower_sm_parameters(timing, uses_memory(program)),
     )
     k = pack(program)
     launch(x, k, first_wave(plan, shape.members, shape.n_ctas))

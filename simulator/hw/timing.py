@@ -142,9 +142,11 @@ class DramTiming(Section):
 
 
 class LaunchTiming(Section):
-    """Kernel and CTA launch. ``latency_cycles``: from the start of the measured span to the first instruction."""
+    """Kernel and CTA launch. ``latency_cycles``: from the start of the measured span to the first instruction;
+    ``extra_cold_cycles``: on top for kernels that use memory, whose first accesses find translations cold."""
 
     latency_cycles: float = Field(ge=0)
+    extra_cold_cycles: float = Field(ge=0)
     drain_cycles: float = Field(ge=0)
     cta_interval_cycles: float = Field(ge=0)
     cta_turnaround_cycles: float = Field(ge=0)

@@ -16,7 +16,7 @@ QUANTUM_CYCLES = 32
 """How far one simulated SM may run ahead of another: well under an L2 latency."""
 
 
-def lower_sm_parameters(timing: Timing) -> np.ndarray:
+def lower_sm_parameters(timing: Timing, uses_memory: bool = True) -> np.ndarray:
     """SM parameters in ticks, ordered as ``SM_PARAMETERS``."""
     t = timing
     values: dict[str, int] = {
@@ -50,7 +50,7 @@ def lower_sm_parameters(timing: Timing) -> np.ndarray:
         "fill_wavefront": ticks(t.shared.fill_wavefront_cycles),
         "cta_interval": ticks(t.launch.cta_interval_cycles),
         "cta_turnaround": ticks(t.launch.cta_turnaround_cycles),
-        "launch_latency": ticks(t.launch.latency_cycles),
+        "launch_latency": ticks(t.launch.latency_cycles + uses_memory * t.launch.extra_cold_cycles),
         "quantum": QUANTUM_CYCLES * CYCLE,
     }
     return np.array([values[name] for name in SM_PARAMETERS], np.int64)
