@@ -14,7 +14,8 @@ from simulator.frontends.sass.semantics.sources import extend
 
 @njit(cache=True)
 def evaluate_row(compute, rows, pc, ctas, leader, bench, sources, source_values, masks, mask_values, path, results, predicates):
-    """Execute arithmetic row ``pc`` at K points by the unit ``compute``. ``leader``, ``bench``: WARP records [1]; ``sources`` int64 [n] value rows
+    """Execute arithmetic row ``pc`` at K points by the unit ``compute``. ``leader``, ``bench``: WARP records [1];
+    ``sources`` int64 [n] value rows
     with ``source_values`` int64 [n, K, L] differences; ``masks`` int64 [m] predicates with ``mask_values`` int64 [m, K]
     differences (exclusive or); ``path``: lanes that reach the row. Fills ``results`` uint32 [K, n_dest, L] and
     ``predicates`` int64 [K, 16] (all predicates after the row)."""

@@ -2,81 +2,35 @@
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Callable
-
-import numpy as np
-
-from simulator.frontends.sass.defuse import result_count
-from simulator.frontends.sass.operands import ZERO, Operand, OperandKind
+from simulator.frontends.sass.lower_floating import (
+    division_check,
+    float_arithmetic,
+    float_compare,
+    float_minimum_maximum,
+    float_to_integer,
+    half_constant,
+    integer_to_float,
+    pack_halves,
+    transcendental,
+)
+from simulator.frontends.sass.lower_operands import (
+    COMBINATIONS,
+    COMPARISONS,
+    INTEGER_TYPES,
+    PERMUTE_MODES,
+    REDUCTIONS,
+    SHUFFLES,
+    VOTES,
+    Lowering,
+    carries_in,
+    has,
+    immediate,
+    pick,
+    split,
+)
+from simulator.frontends.sass.operands import ZERO, OperandKind
 from simulator.frontends.sass.row_layout import Draft, NotInterpreted, is_predicate
 from simulator.frontends.sass.semantics import codes
-
-Lowering = Callable[[Draft], Draft]
-
-COMPARISONS = {
-    "F": codes.FALSE, "LT": codes.LESS, "EQ": codes.EQUAL, "LE": codes.LESS_EQUAL, "GT": codes.GREATER,
-    "NE": codes.NOT_EQUAL, "GE": codes.GREATER_EQUAL, "T": codes.TRUE,
-}
-FLOAT_COMPARISONS = COMPARISONS | {"NUM": codes.NUMBER, "NAN": codes.NOT_A_NUMBER}
-COMBINATIONS = {"AND": codes.COMBINE_AND, "OR": codes.COMBINE_OR, "XOR": codes.COMBINE_XOR}
-ROUNDINGS = {"RM": codes.ROUND_DOWN, "RP": codes.ROUND_UP, "RZ": codes.ROUND_TO_ZERO}
-INTEGRAL_ROUNDINGS = {"FLOOR": codes.ROUND_DOWN, "CEIL": codes.ROUND_UP, "TRUNC": codes.ROUND_TO_ZERO}
-TRANSCENDENTALS = {
-    "RCP": codes.RECIPROCAL, "RSQ": codes.RECIPROCAL_ROOT, "SQRT": codes.ROOT, "EX2": codes.EXPONENTIAL,
-    "LG2": codes.LOGARITHM, "SIN": codes.SINE, "COS": codes.COSINE,
-}
-SHUFFLES = {
-    "IDX": codes.SHUFFLE_INDEX, "UP": codes.SHUFFLE_UP, "DOWN": codes.SHUFFLE_DOWN, "BFLY": codes.SHUFFLE_BUTTERFLY,
-}
-VOTES = {"ANY": codes.VOTE_ANY, "ALL": codes.VOTE_ALL, "EQ": codes.VOTE_EQUAL}
-REDUCTIONS = {
-    "SUM": codes.REDUCE_ADD, "MIN": codes.REDUCE_MINIMUM, "MAX": codes.REDUCE_MAXIMUM, "AND": codes.REDUCE_AND,
-    "OR": codes.REDUCE_OR, "XOR": codes.REDUCE_XOR,
-}
-INTEGER_TYPES = {f"{sign}{bits}": (bits, sign == "S") for sign in "US" for bits in (8, 16, 32, 64)}
-PERMUTE_MODES = frozenset({"F4E", "B4E", "RC8", "ECL", "ECR", "RC16"})
-
-
-def split(draft: Draft) -> tuple[tuple[Operand, ...], list[Operand], list[Operand]]:
-    """(results, register-like sources, predicate sources) of an instruction, in printed order."""
-    instruction = draft.instruction
-    count = result_count(instruction)
-    sources = instruction.operands[count:]
-    return (
-        instruction.operands[:count],
-        [operand for operand in sources if not is_predicate(operand)],
-        [operand for operand in sources if is_predicate(operand)],
-    )
-
-
-def has(draft: Draft, modifier: str) -> bool:
-    """Does the mnemonic carry a modifier?"""
-    return modifier in draft.instruction.modifiers
-
-
-def pick(draft: Draft, table: dict[str, int], default: int | None = None) -> int:
-    """Value of the first modifier that a table has."""
-    for modifier in draft.instruction.modifiers:
-        if modifier in table:
-            return table[modifier]
-    if default is None:
-        raise NotInterpreted(draft.instruction.opcode)
-    return default
-
-
-def immediate(operand: Operand) -> int:
-    """Value of an operand that must be an immediate."""
-    if operand.kind is not OperandKind.IMMEDIATE:
-        raise NotInterpreted(f"operand {operand.text}")
-    return operand.value
-
-
-def carries_in(draft: Draft, predicates: list[Operand]) -> None:
-    """Predicate sources as carries into slots p and q."""
-    draft.no_predicate("p", "q")
-    for slot, operand in zip("pq", predicates, strict=False):
-        draft.predicate_source(slot, operand)
 
 
 def add(draft: Draft) -> Draft:
@@ -199,8 +153,9 @@ def funnel_shift(draft: Draft) -> Draft:
         draft.source(slot, operand)
     wide = has(draft, "U64") or has(draft, "S64")
     arithmetic = int(has(draft, "S32") or has(draft, "S64"))
-    draft.set(x0=int(has(draft, "R")), x1=int(has(draft, "HI")), x2=64 if wide else 32,
-              x3=arithmetic | (2 if has(draft, "W") else 0))
+    draft.set(
+        x0=int(has(draft, "R")), x1=int(has(draft, "HI")), x2=64 if wide else 32, x3=arithmetic | (2 if has(draft, "W") else 0)
+    )
     return draft.results(results).verb(codes.LOGIC, codes.FUNNEL_SHIFT)
 
 
@@ -263,105 +218,6 @@ def register_to_predicates(draft: Draft) -> Draft:
     shift = 8 * int(source.part[1:]) if source.part.startswith("B") else 0
     draft.set(a=draft.layout.row(source), x0=immediate(mask), x1=shift)
     return draft.verb(codes.PREDICATES, codes.REGISTER_TO_PREDICATES)
-
-
-def float_arithmetic(verb: int) -> Lowering:
-    """FADD, FMUL, FFMA."""
-
-    def lower(draft: Draft) -> Draft:
-        results, sources, _ = split(draft)
-        for slot, operand in zip("abc", sources, strict=False):
-            draft.source(slot, operand, floating=True)
-        draft.set(x0=pick(draft, ROUNDINGS, codes.ROUND_NEAREST)).results(results)
-        return draft.verb(codes.FLOAT, verb)
-
-    return lower
-
-
-def float_minimum_maximum(draft: Draft) -> Draft:
-    """FMNMX."""
-    results, sources, predicates = split(draft)
-    draft.source("a", sources[0], True).source("b", sources[1], True).results(results)
-    return draft.predicate_source("p", predicates[-1]).verb(codes.FLOAT, codes.FLOAT_MINIMUM_MAXIMUM)
-
-
-def float_compare(draft: Draft) -> Draft:
-    """FSETP; a U suffix also holds for operands that are not numbers."""
-    results, sources, predicates = split(draft)
-    name = draft.instruction.modifiers[0]
-    unordered = name not in FLOAT_COMPARISONS
-    comparison = FLOAT_COMPARISONS.get(name.removesuffix("U") if unordered else name)
-    if comparison is None:
-        raise NotInterpreted(draft.instruction.opcode)
-    draft.source("a", sources[0], True).source("b", sources[1], True).results(results)
-    draft.set(x0=comparison | (codes.UNORDERED if unordered else 0), x1=pick(draft, COMBINATIONS))
-    return draft.predicate_source("p", predicates[0]).verb(codes.FLOAT, codes.FLOAT_COMPARE)
-
-
-def transcendental(draft: Draft) -> Draft:
-    """MUFU in binary32."""
-    results, sources, _ = split(draft)
-    if has(draft, "F16"):
-        raise NotInterpreted(draft.instruction.opcode)
-    return draft.source("a", sources[0], True).results(results).verb(codes.FLOAT, pick(draft, TRANSCENDENTALS))
-
-
-def division_check(draft: Draft) -> Draft:
-    """FCHK: the division is assumed not to need its slow path."""
-    results, _, _ = split(draft)
-    return draft.results(results).verb(codes.FLOAT, codes.DIVISION_CHECK)
-
-
-def half_constant(draft: Draft) -> Draft:
-    """HFMA2 R, -RZ, RZ, high, low: two binary16 constants."""
-    results, sources, _ = split(draft)
-    if len(sources) != 4 or any(operand.index != ZERO for operand in sources[:2]):
-        raise NotInterpreted(draft.instruction.opcode)
-    high, low = (_half_bits(operand) for operand in sources[2:])
-    return draft.set(a=draft.layout.word(high << 16 | low)).results(results).verb(codes.INTEGER, codes.MOVE)
-
-
-def _half_bits(operand: Operand) -> int:
-    if operand.kind not in (OperandKind.FLOAT_IMMEDIATE, OperandKind.IMMEDIATE):
-        raise NotInterpreted(f"operand {operand.text}")
-    if operand.kind is OperandKind.IMMEDIATE:
-        return int(np.float16(operand.value).view(np.uint16))
-    (number,) = struct.unpack("<f", struct.pack("<I", operand.value))
-    return int(np.float16(number).view(np.uint16))
-
-
-def integer_to_float(draft: Draft) -> Draft:
-    """I2F and I2FP to binary32."""
-    results, sources, _ = split(draft)
-    if has(draft, "F64") or has(draft, "F16") or has(draft, "BF16"):
-        raise NotInterpreted(draft.instruction.opcode)
-    types = [m for m in draft.instruction.modifiers if m in INTEGER_TYPES]
-    bits, is_signed = INTEGER_TYPES[types[0]] if types else (32, True)
-    draft.source("a", sources[0], wide=bits == 64).results(results)
-    draft.set(x0=bits, x1=int(is_signed), x2=pick(draft, ROUNDINGS, codes.ROUND_NEAREST))
-    return draft.verb(codes.CONVERSION, codes.INTEGER_PAIR_TO_FLOAT if bits == 64 else codes.INTEGER_TO_FLOAT)
-
-
-def float_to_integer(draft: Draft) -> Draft:
-    """F2I from binary32."""
-    results, sources, _ = split(draft)
-    if has(draft, "F64") or has(draft, "F16") or has(draft, "BF16"):
-        raise NotInterpreted(draft.instruction.opcode)
-    types = [m for m in draft.instruction.modifiers if m in INTEGER_TYPES]
-    bits, is_signed = INTEGER_TYPES[types[0]] if types else (32, True)
-    draft.source("a", sources[0], True).results(results, 2 if bits == 64 else 1)
-    draft.set(x0=bits, x1=int(is_signed), x2=pick(draft, INTEGRAL_ROUNDINGS, codes.ROUND_NEAREST))
-    return draft.verb(codes.CONVERSION, codes.FLOAT_TO_INTEGER_PAIR if bits == 64 else codes.FLOAT_TO_INTEGER)
-
-
-def pack_halves(draft: Draft) -> Draft:
-    """F2FP.PACK_AB from binary32."""
-    results, sources, _ = split(draft)
-    formats = {"BF16": codes.PACK_BF16, "F16": codes.PACK_F16}
-    if not has(draft, "PACK_AB") or not has(draft, "F32") or len(sources) != 2:
-        raise NotInterpreted(draft.instruction.opcode)
-    draft.source("a", sources[0], True).source("b", sources[1], True).set(x0=pick(draft, formats)).results(results)
-    return draft.verb(codes.CONVERSION, codes.PACK_HALVES)
 
 
 def shuffle(draft: Draft) -> Draft:

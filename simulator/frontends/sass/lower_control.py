@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from simulator.frontends.sass.lower_arithmetic import Lowering, has
+from simulator.frontends.sass.lower_operands import Lowering, has
 from simulator.frontends.sass.operands import Operand, OperandKind
 from simulator.frontends.sass.row_layout import Draft, NotInterpreted, is_predicate
 from simulator.frontends.sass.semantics import codes
@@ -65,9 +65,7 @@ def barrier(draft: Draft) -> Draft:
     operands = [operand for operand in draft.instruction.operands if not is_predicate(operand)]
     for slot, operand in zip("ab", operands, strict=False):
         draft.set(**{slot: draft.layout.row(operand)})
-    return draft.set(x0=codes.BARRIER_ARRIVE if has(draft, "ARV") else codes.BARRIER_SYNC).verb(
-        codes.CONTROL, codes.BARRIER
-    )
+    return draft.set(x0=codes.BARRIER_ARRIVE if has(draft, "ARV") else codes.BARRIER_SYNC).verb(codes.CONTROL, codes.BARRIER)
 
 
 def leave(draft: Draft) -> Draft:
@@ -97,7 +95,30 @@ CONTROL: dict[str, Lowering] = {
     "KILL": leave,
     "BPT": trap,
     **dict.fromkeys(
-        ["NOP", "YIELD", "DEPBAR", "LDGDEPBAR", "MEMBAR", "FENCE", "ERRBAR", "CGAERRBAR", "CCTL", "CCTLL", "WARPGROUP", "UTMACMDFLUSH", "UTMACCTL", "NANOSLEEP", "UCGABAR_ARV", "UCGABAR_WAIT", "ENDCOLLECTIVE", "ARRIVES", "PREEXIT", "ACQBULK", "PMTRIG", "UBLKPF"],
+        [
+            "NOP",
+            "YIELD",
+            "DEPBAR",
+            "LDGDEPBAR",
+            "MEMBAR",
+            "FENCE",
+            "ERRBAR",
+            "CGAERRBAR",
+            "CCTL",
+            "CCTLL",
+            "WARPGROUP",
+            "UTMACMDFLUSH",
+            "UTMACCTL",
+            "NANOSLEEP",
+            "UCGABAR_ARV",
+            "UCGABAR_WAIT",
+            "ENDCOLLECTIVE",
+            "ARRIVES",
+            "PREEXIT",
+            "ACQBULK",
+            "PMTRIG",
+            "UBLKPF",
+        ],
         no_result,
     ),
 }

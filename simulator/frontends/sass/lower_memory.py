@@ -5,14 +5,21 @@ from __future__ import annotations
 import re
 
 from simulator.frontends.sass import widths
-from simulator.frontends.sass.lower_arithmetic import Lowering, has, move, pick
+from simulator.frontends.sass.lower_arithmetic import move
+from simulator.frontends.sass.lower_operands import Lowering, has, pick
 from simulator.frontends.sass.operands import ZERO, Operand, OperandKind
 from simulator.frontends.sass.row_layout import Draft, NotInterpreted, is_predicate
 from simulator.frontends.sass.semantics import codes
 
 UPDATES = {
-    "ADD": codes.UPDATE_ADD, "INC": codes.UPDATE_INCREMENT, "MIN": codes.UPDATE_MINIMUM, "MAX": codes.UPDATE_MAXIMUM,
-    "AND": codes.UPDATE_AND, "OR": codes.UPDATE_OR, "XOR": codes.UPDATE_XOR, "EXCH": codes.UPDATE_EXCHANGE,
+    "ADD": codes.UPDATE_ADD,
+    "INC": codes.UPDATE_INCREMENT,
+    "MIN": codes.UPDATE_MINIMUM,
+    "MAX": codes.UPDATE_MAXIMUM,
+    "AND": codes.UPDATE_AND,
+    "OR": codes.UPDATE_OR,
+    "XOR": codes.UPDATE_XOR,
+    "EXCH": codes.UPDATE_EXCHANGE,
     "CAS": codes.UPDATE_COMPARE_SWAP,
 }
 FLOATING = frozenset({"F16", "F16x2", "BF16", "BF16x2", "F32", "F64", "F32x2", "F32x4", "F32.FTZ.RN"})

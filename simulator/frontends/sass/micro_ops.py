@@ -11,9 +11,10 @@ import numpy as np
 from simulator.errors import Unsupported
 from simulator.frontends.sass.defuse import DefUse, RegisterFile, define_use
 from simulator.frontends.sass.launch import BoundLaunch
-from simulator.frontends.sass.lower_arithmetic import ARITHMETIC, Lowering
+from simulator.frontends.sass.lower_arithmetic import ARITHMETIC
 from simulator.frontends.sass.lower_control import CONTROL, INSTRUCTION_BYTES, UNCONDITIONAL
 from simulator.frontends.sass.lower_memory import MEMORY
+from simulator.frontends.sass.lower_operands import Lowering
 from simulator.frontends.sass.operands import Instruction, SassKernel
 from simulator.frontends.sass.row_layout import Draft, NotInterpreted, RowLayout
 from simulator.frontends.sass.semantics import codes
@@ -30,7 +31,8 @@ ASSUME_NOT_TAKEN, ASSUME_TAKEN = 1, 2
 
 @dataclass(frozen=True)
 class LoweredKernel:
-    """``rows``: ROW records, one per instruction (``fields``: the same as Python objects); ``layout`` of the value rows; ``constants`` uint32: words of the
+    """``rows``: ROW records, one per instruction (``fields``: the same as Python objects); ``layout`` of the value
+    rows; ``constants`` uint32: words of the
     constant rows; ``banks``: constant banks by number; ``special_names`` in row order; ``frame_end``: initial stack
     pointer; ``frame_bytes`` of local memory below it; ``code_base``: address of the first instruction; ``opaque``: row ->
     why its results are unknown; ``assumed``: rows of branches around slow paths of software routines."""

@@ -33,7 +33,8 @@ MULTICAST_MASK = 0xFFFF
 
 
 def asynchronous(cta, warp, log, row, active, handle):
-    """Execute an ASYNC row for the active lanes (not empty); ``handle``: difference of a global address. Returns (reason, event number, -1 if none)."""
+    """Execute an ASYNC row for the active lanes (not empty); ``handle``: difference of a global address. Returns
+    (reason, event number, -1 if none)."""
     set_results(warp, row)
     if row.verb in (TENSOR_LOAD, TENSOR_STORE, TENSOR_PREFETCH):
         return tensor_copy(cta, warp, log, row)

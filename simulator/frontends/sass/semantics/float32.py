@@ -1,6 +1,7 @@
 """binary32 verbs. Values matter when they reach a branch or an address, as in integer division by reciprocals.
 
-FFMA: the product is exact in binary64; the sum is rounded to binary64 and then to binary32. MUFU results are the correctly rounded function, which the hardware approximates to 1-2 units in the last place; code that depends on
+FFMA: the product is exact in binary64; the sum is rounded to binary64 and then to binary32. MUFU results are the
+correctly rounded function, which the hardware approximates to 1-2 units in the last place; code that depends on
 such bits corrects itself (integer division does).
 """
 
