@@ -59,6 +59,7 @@ class Machine:
     l2_sets: int = 64
     l2_ways: int = 4
     merge_slots: int = 1 << 14
+    longest_drift: int = 1
     sm: dict[str, float] = field(default_factory=dict)
     memory: dict[str, float] = field(default_factory=dict)
 
@@ -88,6 +89,7 @@ class Machine:
             l2_ways=self.l2_ways,
             n_domains=self.n_domains,
             merge_slots=self.merge_slots,
+            longest_drift=self.longest_drift,
         )
 
     @property

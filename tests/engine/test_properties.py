@@ -15,7 +15,7 @@ from tests.engine.machine import Issue, Machine, Outcome, read_log, run, start
 from tests.engine.programs import Op, assemble
 from tests.reference.random_programs import kernels, machines
 
-bounded = settings(max_examples=25, deadline=None)
+bounded = settings(max_examples=12, deadline=None)
 
 
 def lifetimes(outcome: Outcome, n_ctas: int) -> float:

@@ -80,9 +80,10 @@ def test_does_an_instruction_beside_an_mma_take_its_contention_longer_to_dispatc
     assert outcome.times() == [0, 1, 3, 6]
 
 
-def test_does_contention_not_hold_what_issues_after_the_mma() -> None:
-    outcome = run([[mma(3), *[alu(contention=1)] * 4], *[[mma(3)]] * 3])
-    assert outcome.times() == [0, 1, 3, 4, 5]
+@pytest.mark.parametrize("latency", [0, 2])
+def test_does_contention_end_when_the_mma_has_written_its_result(latency: int) -> None:
+    outcome = run([[mma(3, latency), *[alu(contention=1)] * 5], *[[mma(3, latency)]] * 3])
+    assert outcome.times() == ([0, 1, 3, 4, 5, 6] if latency == 0 else [0, 1, 3, 5, 6, 7])
 
 
 def test_does_an_instruction_without_contention_not_notice_an_mma() -> None:

@@ -49,7 +49,6 @@ def test_does_a_line_of_the_near_partition_never_ask_the_far_one() -> None:
 
 
 def test_do_reads_of_a_line_on_its_way_wait_for_it_without_a_second_fetch() -> None:
-    """Through different coalescers, 100 cycles apart."""
     machine = replace(TWO_PARTITIONS, partition_of=(0, 0), memory={})
     outcome = run_on_two(chase(read(5)), [nop(stall=100), *chase(read(5))], machine)
     arrival = outcome.times(sm=0)[1]
@@ -58,16 +57,18 @@ def test_do_reads_of_a_line_on_its_way_wait_for_it_without_a_second_fetch() -> N
     assert outcome.counter("l2_read_sectors") == 8
 
 
-def test_does_a_coalescer_merge_reads_of_its_own_sms_only() -> None:
-    shared = replace(TWO_PARTITIONS, partition_of=(0, 0), domain_of=(0, 0), memory={})
-    outcome = run_on_two(chase(read(5)), [nop(stall=100), *chase(read(5))], shared)
-    assert outcome.counter("l2_read_sectors") == 4
+@pytest.mark.parametrize(("later", "n_sectors"), [(99, 4), (100, 8)])
+def test_does_a_coalescer_merge_reads_within_its_window(later: int, n_sectors: int) -> None:
+    shared = replace(TWO_PARTITIONS, partition_of=(0, 0), domain_of=(0, 0), memory={"merge_window": 100})
+    outcome = run_on_two(chase(read(5)), [nop(stall=later), *chase(read(5))], shared)
+    assert outcome.counter("l2_read_sectors") == n_sectors
     assert outcome.counter("fill_bytes") == 2 * 128
     assert outcome.times(sm=1)[2] == outcome.times(sm=0)[1]
 
 
-def test_does_a_coalescer_forget_a_line_that_has_arrived() -> None:
-    outcome = run([chase(read(5), read(5))], BARE)
+def test_do_coalescers_not_merge_reads_of_each_others_sms() -> None:
+    apart = replace(TWO_PARTITIONS, partition_of=(0, 0), domain_of=(0, 1), memory={"merge_window": 100})
+    outcome = run_on_two(chase(read(5)), [nop(stall=10), *chase(read(5))], apart)
     assert outcome.counter("l2_read_sectors") == 8
 
 

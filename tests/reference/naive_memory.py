@@ -25,7 +25,8 @@ class L1Line:
 class L2Line:
     ready_at: int = 0
     sectors: int = 0
-    on_its_way_until: int = -1
+    asked_at: int | None = None
+    comes_at: int = 0
 
 
 class NaiveMemory:
@@ -77,17 +78,17 @@ class NaiveMemory:
         return done + self.costs["near"]
 
     def read_l2(self, line: int, mask: int, at: int) -> int:
-        """When a line asked for ``at`` is at the SM. A read of a line on its way comes with it."""
+        """When a line asked for ``at`` is at the SM. A read soon after (or before) another comes with it."""
         entry = self.l2.setdefault(line, L2Line())
-        if entry.on_its_way_until > at:
-            return entry.on_its_way_until
+        if entry.asked_at is not None and abs(at - entry.asked_at) < self.costs["merge_window"]:
+            return max(entry.comes_at, at)
         if entry.sectors & mask == mask:
             back = max(at + self.costs["near"], entry.ready_at)
         else:
             back = at + self.costs["near"] + self.costs["dram"]
             entry.sectors |= mask
             entry.ready_at = back
-        entry.on_its_way_until = back
+        entry.asked_at, entry.comes_at = at, back
         return back
 
     def write_l2(self, line: int, mask: int, at: int) -> int:

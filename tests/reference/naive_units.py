@@ -58,6 +58,7 @@ class TensorCores:
         self.port = port
         self.since = 0
         self.until = 0
+        self.drained_at = 0
         self.group: WarpGroup | None = None
         self.is_alternating = False
 
@@ -74,13 +75,14 @@ class TensorCores:
         self.is_alternating = self.group is not group
         self.group = group
         self.until = max(start + op.interval, self.port.operands.reserve_share(start, op.port))
+        self.drained_at = self.until + op.latency
         group.started_at.append(start)
         if op.argument:
             group.done_at.append(self.until + op.latency)
 
     def contention(self, op: Any, at: int) -> int:
-        """Longer dispatch of an instruction that issues ``at`` beside a running MMA."""
-        if not self.since <= at < self.until:
+        """Longer dispatch of an instruction that issues ``at`` beside an MMA that has not written its result."""
+        if not self.since <= at < self.drained_at:
             return 0
         if self.is_alternating:
             return int(op.contention)

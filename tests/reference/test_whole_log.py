@@ -12,7 +12,7 @@ from tests.reference.random_programs import kernels, machines
 
 
 @given(kernel=kernels(), machine=machines(), n_ctas=st.integers(1, 5))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_do_engine_and_naive_sm_agree_on_the_whole_issue_log(
     kernel: list[list[Op]], machine: Machine, n_ctas: int
 ) -> None:
