@@ -58,8 +58,11 @@ def _drain(
     with _pool(max(width(), multiprocessing.cpu_count())) as pool:
         while pending or running:
             while pending and len(running) < width():
-                item = pending.popleft()
-                running[pool.submit(work, item[1])] = item
+                try:
+                    running[pool.submit(work, pending[0][1])] = pending[0]
+                except BrokenProcessPool:  # a worker died since the last result: what was running is suspect
+                    return sorted(running.values(), key=lambda item: item[0])
+                pending.popleft()
             done, _ = wait(running, return_when=FIRST_COMPLETED)
             broken = [future for future in done if isinstance(future.exception(), BrokenProcessPool)]
             for future in done.difference(broken):
