@@ -175,7 +175,8 @@ def machines(draw: Draw) -> Machine:
     """One SM with random costs."""
     names = (
         "taken_branch", "scoreboard_release", "operand_release", "barrier_base", "barrier_warp", "mbarrier_release",
-        "cluster_barrier", "bulk_issue", "bulk_extra", "bulk_release", "bulk_store_latency", "l1_miss", "launch_latency", "cta_interval",
+        "cluster_barrier", "bulk_issue", "bulk_extra", "bulk_release", "bulk_store_latency",
+                 "l1_miss", "launch_latency", "cta_interval",
     )  # fmt: skip
     sm = {name: draw(costs) for name in names}
     sm |= {name: draw(few) for name in ("tensor_queue", "shared_queue", "global_queue", "tensor_issue", "l1_tag")}
