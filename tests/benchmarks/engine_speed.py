@@ -38,7 +38,7 @@ N_REPEATS = 4
 
 @dataclass(frozen=True)
 class Speed:
-    """Best of several replays: warp instructions issued, wall seconds of the replay alone."""
+    """Best of several replays: warp instructions issued, processor seconds of the replay alone."""
 
     kernel: str
     instructions: int
@@ -57,9 +57,9 @@ def measure(name: str, budget: int, n_repeats: int) -> Speed:
     replays: list[Speed] = []
 
     def timed(*arguments: Any, **named: Any) -> Run:
-        started = time.perf_counter()
+        started = time.process_time()
         found = simulate(*arguments, **named)
-        replays.append(Speed(name, found.issued, time.perf_counter() - started))
+        replays.append(Speed(name, found.issued, time.process_time() - started))
         return found
 
     with patch("simulator.projection.run.simulate", timed):
@@ -92,7 +92,7 @@ def main() -> None:
     if options.one:
         print(json.dumps(asdict(measure(options.one, options.budget, 1))))
         return
-    print(f"{machine()}, one core, numba {numba.__version__}; best of {N_REPEATS} replays after warm-up\n")
+    print(f"{machine()}, one core, numba {numba.__version__}; processor time, best of {N_REPEATS} replays after warm-up\n")
     print(f"{'kernel':22} {'instructions':>14} {'seconds':>9} {'million warp instructions/s':>29}")
     speeds = [measure(name, options.budget, N_REPEATS) for name in KERNELS]
     for speed in speeds:
