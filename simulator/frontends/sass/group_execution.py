@@ -65,8 +65,9 @@ class ClassExecution:
 class GroupExecutor:
     """Runs groups of CTAs of one launch. ``limit``: warp instructions of a CTA at most."""
 
-    def __init__(self, kernel: SassKernel, bound: BoundLaunch, lowered: LoweredKernel,
-                 contents: list[tuple[int, np.ndarray]], limit: int):
+    def __init__(
+        self, kernel: SassKernel, bound: BoundLaunch, lowered: LoweredKernel, contents: list[tuple[int, np.ndarray]], limit: int
+    ):
         self.kernel = kernel
         self.bound = bound
         self.lowered = lowered
@@ -86,7 +87,9 @@ class GroupExecutor:
         settler = Settler(self.lowered.rows, self.lowered.fields, self.state, self.views, table)
         cta = self.state.cta[0]
         while True:
-            reason = run_cta(units(), self.lowered.rows, self.state.cta, self.state.warps, self.state.memory, self.log, table.compiled)
+            reason = run_cta(
+                units(), self.lowered.rows, self.state.cta, self.state.warps, self.state.memory, self.log, table.compiled
+            )
             if reason == COMPLETE:
                 break
             if reason == DIFFERS:
@@ -113,8 +116,13 @@ class GroupExecutor:
                 differences[position] = table.add(domain, values[examples] - values[0])
         leader = int(members[0])
         reset_state(
-            self.state, self.lowered.layout, self.special.rows(leader), self.special.unknown(), differences,
-            lane_masks(self.bound.launch), int(cluster_ranks(self.bound.launch, leader)),
+            self.state,
+            self.lowered.layout,
+            self.special.rows(leader),
+            self.special.unknown(),
+            differences,
+            lane_masks(self.bound.launch),
+            int(cluster_ranks(self.bound.launch, leader)),
         )
         cta = self.state.cta[0]
         cta.tracks, cta.group_version = int(len(members) > 1), 0
