@@ -192,7 +192,7 @@ class DifferenceTable:
         if 2 * self._n_combinations > len(self.compiled.key):
             self.compiled = self.compiled._replace(key=np.zeros_like(self.compiled.key))
             self._n_combinations = 0
-        slot = combination_slot.py_func(self.compiled.key, operation, x, y)
+        slot = combination_slot(self.compiled.key, operation, x, y)
         self.compiled.key[slot] = operation, x, y
         self.compiled.result[slot] = handle
         self._n_combinations += 1
@@ -215,7 +215,7 @@ class DifferenceTable:
         if 2 * self._n_evaluations > len(self.compiled.evaluation):
             self.compiled = self.compiled._replace(evaluation=np.zeros_like(self.compiled.evaluation))
             self._n_evaluations = 0
-        slot = evaluation_slot.py_func(self.compiled.evaluation, *name)
+        slot = evaluation_slot(self.compiled.evaluation, *name)
         self.compiled.evaluation[slot] = name
         self.compiled.outcome[slot, : len(registers)] = registers
         for place, handle in predicates.items():

@@ -21,6 +21,7 @@ from simulator.frontends.sass.launch import BoundLaunch
 from simulator.frontends.sass.memory_image import new_memory
 from simulator.frontends.sass.micro_ops import LoweredKernel
 from simulator.frontends.sass.operands import SassKernel
+from simulator.frontends.sass.semantics.compiled import EntryPoint
 from simulator.frontends.sass.semantics.units import units
 from simulator.frontends.sass.settle_context import WarpView
 from simulator.frontends.sass.settling import Settler
@@ -43,6 +44,8 @@ from simulator.frontends.sass.warp_state import (
     new_state,
     reset_state,
 )
+
+_run_cta = EntryPoint(run_cta)
 
 
 @dataclass(frozen=True)
@@ -87,7 +90,7 @@ class GroupExecutor:
         settler = Settler(self.lowered.rows, self.lowered.fields, self.state, self.views, table)
         cta = self.state.cta[0]
         while True:
-            reason = run_cta(
+            reason = _run_cta(
                 units(), self.lowered.rows, self.state.cta, self.state.warps, self.state.memory, self.log, table.compiled
             )
             if reason == COMPLETE:
@@ -102,7 +105,8 @@ class GroupExecutor:
                 self.log = grow_patterns(self.log, int(cta.n_patterns))
             else:
                 self._fail(int(reason), int(members[0]))
-            cta.tracks, cta.group_version = int(table.alive.sum() > 1), table.version
+            if cta.group_version != table.version:
+                cta.tracks, cta.group_version = int(table.alive.sum() > 1), table.version
         return self._result(table), settler.context.left
 
     def _reset(self, members: np.ndarray, table: DifferenceTable) -> None:
@@ -131,7 +135,7 @@ class GroupExecutor:
 
     def _result(self, table: DifferenceTable) -> ClassExecution:
         cta = self.state.cta[0]
-        events = self.log.events[: cta.n_events].copy()
+        events = self.log.events[: cta.n_events].copy().view(np.recarray)
         handles = np.unique(np.concatenate([events["difference"], events["coordinate_difference"].ravel()]))
         return ClassExecution(
             members=table.members[table.alive],

@@ -83,6 +83,11 @@ def no_result(draft: Draft) -> Draft:
     return draft.set(action=codes.SKIP)
 
 
+NO_RESULTS = (
+    "NOP", "YIELD", "DEPBAR", "LDGDEPBAR", "MEMBAR", "FENCE", "ERRBAR", "CGAERRBAR", "CCTL", "CCTLL", "WARPGROUP",
+    "UTMACMDFLUSH", "UTMACCTL", "NANOSLEEP", "UCGABAR_ARV", "UCGABAR_WAIT", "ENDCOLLECTIVE", "ARRIVES", "PREEXIT", "ACQBULK",
+    "PMTRIG", "UBLKPF",
+)
 CONTROL: dict[str, Lowering] = {
     **dict.fromkeys(("BRA", "CALL", "JMP"), branch),
     **dict.fromkeys(("BRX", "BRXU", "JMX", "RET"), indirect_branch),
@@ -94,33 +99,7 @@ CONTROL: dict[str, Lowering] = {
     "EXIT": leave,
     "KILL": leave,
     "BPT": trap,
-    **dict.fromkeys(
-        [
-            "NOP",
-            "YIELD",
-            "DEPBAR",
-            "LDGDEPBAR",
-            "MEMBAR",
-            "FENCE",
-            "ERRBAR",
-            "CGAERRBAR",
-            "CCTL",
-            "CCTLL",
-            "WARPGROUP",
-            "UTMACMDFLUSH",
-            "UTMACCTL",
-            "NANOSLEEP",
-            "UCGABAR_ARV",
-            "UCGABAR_WAIT",
-            "ENDCOLLECTIVE",
-            "ARRIVES",
-            "PREEXIT",
-            "ACQBULK",
-            "PMTRIG",
-            "UBLKPF",
-        ],
-        no_result,
-    ),
+    **dict.fromkeys(NO_RESULTS, no_result),
 }
 """Base opcode -> lowering of control flow and of instructions without results."""
 

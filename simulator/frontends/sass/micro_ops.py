@@ -31,11 +31,11 @@ ASSUME_NOT_TAKEN, ASSUME_TAKEN = 1, 2
 
 @dataclass(frozen=True)
 class LoweredKernel:
-    """``rows``: ROW records, one per instruction (``fields``: the same as Python objects); ``layout`` of the value
-    rows; ``constants`` uint32: words of the
-    constant rows; ``banks``: constant banks by number; ``special_names`` in row order; ``frame_end``: initial stack
-    pointer; ``frame_bytes`` of local memory below it; ``code_base``: address of the first instruction; ``opaque``: row ->
-    why its results are unknown; ``assumed``: rows of branches around slow paths of software routines."""
+    """``rows``: ROW records, one per instruction (``fields``: the same as Python objects); ``layout`` of the value rows;
+    ``constants`` uint32: words of the constant rows; ``banks``: constant banks by number; ``special_names`` in row order;
+    ``frame_end``: initial stack pointer; ``frame_bytes`` of local memory below it; ``code_base``: address of the first
+    instruction; ``opaque``: row -> why its results are unknown; ``assumed``: rows of branches around slow paths of software
+    routines."""
 
     rows: np.recarray
     fields: tuple[SimpleNamespace, ...]

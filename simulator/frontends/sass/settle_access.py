@@ -116,7 +116,7 @@ class AccessSettler:
         addresses = base[lanes] & codes.WORD
         whole = row.x1 % WORD_BYTES == 0 and not (addresses % WORD_BYTES).any()
         if row.verb in (codes.LOCAL_READ, codes.LOCAL_WRITE):
-            words = (addresses - int(self.context.state.cta["frame_base"][0])) // WORD_BYTES
+            words = (addresses - self.context.cta.get("frame_base")) // WORD_BYTES
             if not whole or (words != words[0]).any():
                 self.context.alone()
             else:

@@ -7,12 +7,14 @@ import numpy as np
 from simulator.frontends.sass.differences import SAME, word_difference
 from simulator.frontends.sass.evaluation import evaluate_row, result_unknown
 from simulator.frontends.sass.semantics import codes
+from simulator.frontends.sass.semantics.compiled import EntryPoint
 from simulator.frontends.sass.semantics.predicate import FILE_SIZE
 from simulator.frontends.sass.semantics.records import WARP, records
 from simulator.frontends.sass.semantics.units import units
 from simulator.frontends.sass.settle_context import SOURCE_FIELDS, Row, SettleContext, WarpView, lanes_of
 
 CHUNK_POINTS = 1 << 15
+_evaluate_row, _result_unknown = EntryPoint(evaluate_row), EntryPoint(result_unknown)
 
 
 class ArithmeticSettler:
@@ -24,15 +26,14 @@ class ArithmeticSettler:
 
     def settle(self, pc: int, warp: WarpView) -> None:
         """Write the differences of the row's results into the leader's warp."""
-        row, cta = self.context.fields[pc], self.context.state.cta[0]
+        row, name = self.context.fields[pc], self.context.state.cta["evaluation"][0]
         registers, predicates = self._evaluate(pc, row, warp, *self._sources(row, warp))
         warp.difference[row.dest : row.dest + row.n_dest] = registers
         warp.predicate_difference[predicate_results(row)] = predicates
-        name = (int(cta.evaluation[0]), int(cta.evaluation[1]))
-        if any(name):
+        if name.any():
             places = [k for k, target in enumerate((row.dest_p, row.dest_q)) if target >= 0]
-            self.context.table.remember(name, registers, dict(zip(places, predicates, strict=True)))
-            cta.evaluation[:] = 0
+            self.context.table.remember((int(name[0]), int(name[1])), registers, dict(zip(places, predicates, strict=True)))
+            name[:] = 0
 
     def _sources(self, row: Row, warp: WarpView) -> tuple[list[int], list[int]]:
         """Value rows and predicates that the results depend on and that differ."""
@@ -66,14 +67,14 @@ class ArithmeticSettler:
         for start in range(0, count, CHUNK_POINTS):
             part = slice(start, start + CHUNK_POINTS)
             n_points = len(words[part])
-            evaluate_row(
+            _evaluate_row(
                 units().compute, self.context.rows, pc, state.cta, warp.record, self.bench, np.array(sources, np.int64),
                 np.array([change[part] for change in changes], np.int64).reshape(-1, n_points, codes.LANES),
                 np.array(masks, np.int64), np.array([flip[part] for flip in flips], np.int64).reshape(-1, n_points),
                 warp.path, words[part], results[part],
             )
         guard = int(warp.predicate[row.guard]) ^ row.guard_invert
-        unknown = int(result_unknown(self.context.rows, pc, state.warps, warp.number, warp.path & guard))
+        unknown = int(_result_unknown(self.context.rows, pc, state.warps, warp.number, warp.path & guard))
         meaningful = warp.live & ~unknown
         registers = [self._add_words(domain, words[:, k], meaningful) for k in range(row.n_dest)]
         changed = (results ^ results[0]) & meaningful

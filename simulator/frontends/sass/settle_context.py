@@ -24,6 +24,19 @@ def lanes_of(mask: int) -> np.ndarray:
     return np.flatnonzero((mask >> LANES) & 1)
 
 
+class CtaView:
+    """Fields of the CTA record that settling reads and writes, as plain integers (records are slow to ask)."""
+
+    def __init__(self, ctas: np.recarray):
+        self._columns = {name: ctas[name] for name in ctas.dtype.names or ()}
+
+    def get(self, name: str) -> int:
+        return int(self._columns[name][0])
+
+    def put(self, name: str, value: int) -> None:
+        self._columns[name][0] = value
+
+
 class WarpView:
     """Arrays of one warp's record, and the lanes at the row in question: ``path`` reach it, ``live`` have not exited."""
 
@@ -51,14 +64,15 @@ class WarpView:
 
 
 class SettleContext:
-    """State, differences and departures of one group. ``fields``: the lowered rows; ``left``: groups of CTA indices that
-    went their own way."""
+    """State, differences and departures of one group. ``cta``: the CTA record; ``fields``: the lowered rows; ``left``: groups
+    of CTA indices that went their own way."""
 
     def __init__(self, rows: np.recarray, fields: Sequence[Row], state: CtaState, views: Sequence[WarpView],
                  table: DifferenceTable):
         self.rows = rows
         self.fields = fields
         self.state = state
+        self.cta = CtaView(state.cta)
         self.views = views
         self.table = table
         self.left: list[np.ndarray] = []

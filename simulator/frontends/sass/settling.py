@@ -31,13 +31,13 @@ class Settler:
 
     def settle(self) -> None:
         """Settle the row that the interpreter stopped at; it goes on behind the check."""
-        cta, table = self.context.state.cta[0], self.context.table
-        if cta.wanted_operation:
-            table.combine(int(cta.wanted_operation), int(cta.wanted_x), int(cta.wanted_y))
-            cta.wanted_operation = 0
+        cta, table = self.context.cta, self.context.table
+        if cta.get("wanted_operation"):
+            table.combine(cta.get("wanted_operation"), cta.get("wanted_x"), cta.get("wanted_y"))
+            cta.put("wanted_operation", 0)
             return
-        pc = int(cta.attention_row)
-        row, warp = self.context.fields[pc], self.context.views[int(cta.attention_warp)]
+        pc = cta.get("attention_row")
+        row, warp = self.context.fields[pc], self.context.views[cta.get("attention_warp")]
         if self._refresh(row, warp):
             return
         handle = SAME
@@ -47,7 +47,8 @@ class Settler:
             handle = self.access.settle(row, warp)
         else:
             self.arithmetic.settle(pc, warp)
-        cta.override_row, cta.override_handle = pc, handle
+        cta.put("override_row", pc)
+        cta.put("override_handle", handle)
 
     def _refresh(self, row: Row, warp: WarpView) -> bool:
         """Describe the sources' differences anew if CTAs have left since; True when that may settle the row."""

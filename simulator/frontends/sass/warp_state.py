@@ -108,7 +108,7 @@ def reset_state(state: CtaState, layout: Layout, special: np.ndarray, special_un
         warps[name][:, : layout.n_rows] = 0
     warps["unknown"][:, layout.special : layout.constant] = special_unknown
     warps["difference"][:, layout.special : layout.constant] = special_difference
-    for name in WARP.names[4:]:
+    for name in (WARP.names or ())[4:]:
         warps[name] = 0
     for first in (0, TRUE_PREDICATE + 1):
         warps["predicate"][:, first + TRUE_PREDICATE] = FULL

@@ -7,6 +7,7 @@ differences are formed once, outside compiled code, and looked up here; a missin
 from __future__ import annotations
 
 import numpy as np
+from numba import njit
 
 from simulator.frontends.sass.semantics.codes import (
     ADD3,
@@ -62,7 +63,7 @@ def combine(cta, differences, operation, x, y):
     return np.int64(WANTED)
 
 
-@internal
+@njit(cache=True)
 def combination_slot(keys, operation, x, y):
     """Place of a combination in the hash table: its own, or the first empty one."""
     slot = ((x * _HASH) ^ (y * 31) ^ (operation * 977)) & (len(keys) - 1)

@@ -7,6 +7,7 @@ these name it.
 from __future__ import annotations
 
 import numpy as np
+from numba import njit
 
 from simulator.frontends.sass.semantics.codes import LANES, N_PREDICATES
 from simulator.frontends.sass.semantics.compiled import internal
@@ -36,7 +37,7 @@ def recall(cta, warp, row, differences, active):
     return True
 
 
-@internal
+@njit(cache=True)
 def evaluation_slot(names, first, second):
     """Place of an evaluation in the hash table: its own, or the first empty one."""
     slot = first & (len(names) - 1)
