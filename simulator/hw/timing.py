@@ -70,7 +70,6 @@ class L1Timing(Section):
 
     hit_latency_cycles: float = Field(gt=0)
     tag_cycles_per_line: float = Field(gt=0)
-    data_bytes_per_cycle: float = Field(gt=0)
     miss_cycles_per_line: float = Field(gt=0)
     fill_bytes_per_cycle: float = Field(gt=0)
     store_bytes_per_cycle: float = Field(gt=0)

@@ -63,6 +63,7 @@ _EFFECTS = {
     "fence": (fx.FENCE, fx.UNPIPED),
     "cluster_barrier": (fx.CLUSTER_BARRIER, fx.UNPIPED),
 }
+_CROSS_LANE = ("shuffle", "redux")
 _GLOBAL_EFFECTS = {
     "LDG": fx.GLOBAL_LOAD,
     "LD": fx.GLOBAL_LOAD,
@@ -151,6 +152,8 @@ def _lower_special(row: np.ndarray, parts: list[str], pipe_class: str, argument:
     effect = row[I_EFFECT]
     if effect == fx.SHARED_ACCESS:
         row[I_LATENCY] = ticks(_shared_latency(parts[0], pipe_class, timing))
+        if pipe_class in _CROSS_LANE:
+            row[I_INTERVAL] = ticks(timing.pipes[pipe_class].interval_cycles)
     elif effect == fx.TENSOR_ASYNC:
         _lower_async_mma(row, argument, timing)
     elif effect == fx.MBARRIER:
@@ -169,7 +172,7 @@ def _lower_special(row: np.ndarray, parts: list[str], pipe_class: str, argument:
 
 
 def _shared_latency(base: str, pipe_class: str, timing: Timing) -> float:
-    if pipe_class in ("shuffle", "redux"):
+    if pipe_class in _CROSS_LANE:
         return timing.pipes[pipe_class].latency_cycles
     return timing.shared.matrix_load_latency_cycles if base == "LDSM" else timing.shared.load_latency_cycles
 

@@ -26,7 +26,7 @@ from simulator.memory.layout import COUNTER
 from simulator.sm.async_copy import load_box, store_box
 from simulator.sm.barrier import act_on_mbarrier, arrive, mbarrier_of
 from simulator.sm.global_memory import lines_of, origin_of, read_global, update_global, write_global
-from simulator.sm.inputs import E_COUNT, E_WAVEFRONTS, I_EFFECT, I_KIND, I_LATENCY, I_WRITE
+from simulator.sm.inputs import E_COUNT, E_WAVEFRONTS, I_EFFECT, I_INTERVAL, I_KIND, I_LATENCY, I_WRITE
 from simulator.sm.layout import (
     BULK_RELEASE,
     BULK_STORE_LATENCY,
@@ -66,7 +66,7 @@ def act(x, k, sm, smsp, w, row, event, at):
     if effect == SHARED_ACCESS:
         n = max(1, k[event + E_WAVEFRONTS]) if event >= 0 else 1
         x[COUNTER + SHARED_WAVEFRONTS] += n * x[sm + P_N_MEMBERS]
-        last = access_shared(x, smsp, sm, at, n)
+        last = access_shared(x, smsp, sm, at, n, k[row + I_INTERVAL])
         return last + latency, last + x[OPERAND_RELEASE]
     if effect == TENSOR_ASYNC:
         issue_mma(x, k, w, row, at)

@@ -59,16 +59,17 @@ def enter_queue(x, smsp, queue, head_field, pipe, depth, at, leaves):
 
 
 @compiled
-def access_shared(x, smsp, sm, at, wavefronts):
+def access_shared(x, smsp, sm, at, wavefronts, interval):
     """Pass ``wavefronts`` through the sub-partition's interface and the SM's shared-memory port.
 
     Returns when the last wavefront starts.  A lone sub-partition gets a wavefront every second cycle,
-    several together one a cycle (smem_throughput in the measured microbenchmarks).
+    several together one a cycle (smem_throughput in the measured microbenchmarks).  Cross-lane instructions
+    hold the interface for their ``interval``.
     """
     previous = x[smsp + S_SHARED_QUEUE + ((x[smsp + S_SHARED_HEAD] - 1) & (RING - 1))]
     start = max(at, previous)
     passed = reserve(x, x[sm + P_PORT], start, wavefronts * x[WAVEFRONT])
-    interface = max(x[SUBPARTITION_INTERVAL], wavefronts * x[SUBPARTITION_WAVEFRONT])
+    interface = max(interval, x[SUBPARTITION_INTERVAL], wavefronts * x[SUBPARTITION_WAVEFRONT])
     leaves = max(start + interface, passed)
     enter_queue(x, smsp, S_SHARED_QUEUE, S_SHARED_HEAD, PIPE_SHARED, x[SHARED_QUEUE], at, leaves)
     return passed - x[WAVEFRONT]
