@@ -46,6 +46,14 @@ def test_do_two_warps_of_one_sub_partition_not_exceed_its_interface() -> None:
     assert max(outcome.times(0)[-1], outcome.times(4)[-1]) == 2 * 49 + LATENCY
 
 
+def test_does_a_cross_lane_instruction_hold_the_interface_for_its_interval() -> None:
+    shuffle = shared(1, LATENCY, interval=8, write=0)
+    outcome = run([[*[shuffle] * 10, alu(wait=(0,))]])
+    assert outcome.times()[-1] == 9 * 8 + LATENCY
+    four = run([[*[shuffle] * 10, alu(wait=(0,))]] * 4)
+    assert max(four.times(warp)[-1] for warp in range(4)) <= 9 * 8 + LATENCY + PORT_WINDOW_CYCLES
+
+
 def test_does_the_queue_take_accesses_until_it_is_full() -> None:
     """Depth 2: the third waits until the first has left (after 2 cycles), the fourth for the second (after 4)."""
     outcome = run([[shared()] * 6], sm={"shared_queue": 2})

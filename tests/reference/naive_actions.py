@@ -36,7 +36,7 @@ def access_shared(sm: NaiveSm, warp: Any, op: Any, at: int) -> Stamps:
     n = max(1, op.event.wavefronts)
     start = max(at, queue.last_leaves_at)
     passed = sm.port.wavefronts.reserve(start, n * costs["wavefront"])
-    interface = max(costs["subpartition_interval"], n * costs["subpartition_wavefront"])
+    interface = max(op.interval, costs["subpartition_interval"], n * costs["subpartition_wavefront"])
     queue.enter(max(start + interface, passed))
     warp.sub.pipe_free_at[fx.PIPE_SHARED] = max(at + CYCLE, queue.has_room_at())
     last = passed - costs["wavefront"]

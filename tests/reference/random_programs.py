@@ -40,7 +40,7 @@ def plain_op(draw: Draw) -> Op:
     op = draw(
         st.one_of(
             st.builds(do.alu, cycles, latencies, pipe=st.sampled_from(PIPES), contention=st.sampled_from([0, 1, 1.5])),
-            st.builds(do.shared, st.integers(1, 9), latencies),
+            st.builds(do.shared, st.integers(1, 9), latencies, interval=st.sampled_from([0, 0, 8])),
             st.builds(do.load, st.just(address), lines(), cached=st.booleans()),
             st.builds(do.store, st.just(address), lines()),
             st.builds(do.atomic, st.just(address), lines(), same=st.integers(1, 4)),
