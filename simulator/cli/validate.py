@@ -27,9 +27,7 @@ def validate(
     split: Annotated[str | None, typer.Option(help="Only the cases of this split.")] = None,
     ids: Annotated[str | None, typer.Option(help="Only these cases: ids separated by commas.")] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Only the first so many of the chosen cases.")] = None,
-    set_values: Annotated[
-        list[str] | None, typer.Option("--set", help="Override a hardware value: path=value.")
-    ] = None,
+    set_values: Annotated[list[str] | None, typer.Option("--set", help="Override a hardware value: path=value.")] = None,
     jobs: Annotated[int | None, typer.Option(min=1, help="Worker processes (default: one per core).")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")] = False,
 ) -> None:
@@ -46,7 +44,8 @@ def validate(
     overrides = tuple(set_values or ())
     chip = load_hw(hw, overrides)
     chip.execution_sections()
-    frame = select(read_measured(measured), split, _listed(ids), limit)
+    whole_file = read_measured(measured)
+    frame = select(whole_file, split, _listed(ids), limit)
     require_writable(output)
     work = jobs_for(cases_of(frame), locate_cubins(cubins), hw, overrides)
     ensure_compiled(hw, announce_compilation)
@@ -55,7 +54,7 @@ def validate(
     predicted = to_frame([outcome_row(outcome) for outcome in outcomes])
     with atomic_path(output) as temporary:
         predicted.to_csv(temporary, index=False, compression="gzip" if output.suffix == ".gz" else None)
-    evaluation = evaluate(frame, predicted, chip)
+    evaluation = evaluate(frame, predicted, chip, whole_file)
     if as_json:
         emit_json({"output": str(output), "hw": chip.name, "hw_digest": chip.digest(), **asdict(evaluation)})
     else:

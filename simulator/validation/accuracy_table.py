@@ -42,10 +42,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def table(title: str, measured: Path, predicted: Path, hw: str) -> str:
     """The Markdown table of the reported split of one validation run."""
-    cases, predictions = read_measured(measured), pd.read_csv(predicted, dtype=str, keep_default_na=False)
-    if list(cases["id"]) != list(predictions["id"]):
-        raise UserError(f"{predicted} is not a prediction of {measured}: their ids differ; run validate on the whole file")
-    evaluation = evaluate(cases, predictions, load_hw(hw))
+    whole_file, predictions = read_measured(measured), pd.read_csv(predicted, dtype=str, keep_default_na=False)
+    cases = whole_file[whole_file["id"].isin(predictions["id"])].reset_index(drop=True)
+    if sorted(cases["id"]) != sorted(predictions["id"]):
+        raise UserError(f"{predicted} is not a prediction of {measured}: it has ids that the file lacks")
+    predictions = predictions.set_index("id").loc[cases["id"]].reset_index()
+    evaluation = evaluate(cases, predictions, load_hw(hw), whole_file)
     if REPORTED_SPLIT not in evaluation.splits:
         raise UserError(f"{measured} has no measured cases in the split {REPORTED_SPLIT}")
     return "\n".join(_lines(title, evaluation.splits[REPORTED_SPLIT]))

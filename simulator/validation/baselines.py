@@ -58,21 +58,30 @@ class WaveModel:
         return np.asarray(_body(work, self.efficiency, self.bandwidth) + self.overhead_cycles)
 
 
-def formula_predictions(measured: pd.DataFrame, may_fit: np.ndarray, hw: HardwareConfig) -> Formulas:
-    """Both formulas for every row; the wave model has its own parameters for each kernel family, fitted on the rows
-    that ``may_fit``. Empty if the chip's description lacks the peaks that they need."""
+def formula_predictions(measured: pd.DataFrame, fit_rows: pd.DataFrame, hw: HardwareConfig) -> Formulas:
+    """Both formulas for every row of ``measured``; the wave model has its own parameters for each kernel family, fitted
+    on ``fit_rows``. Empty if the chip's description lacks the peaks that they need."""
     if hw.missing_for_execution():
         return {}
-    work = work_of(measured, hw)
-    cycles = numbers(measured, "cycles")
-    families = np.asarray(labels(measured, "kernel"), dtype=object)
-    known = np.isfinite(roofline(work)) & (work.waves > 0) & (cycles > 0)
+    work, fit_work = work_of(measured, hw), work_of(fit_rows, hw)
+    families, fit_families = _families(measured), _families(fit_rows)
+    fit_cycles = numbers(fit_rows, "cycles")
+    can_fit = _is_known(fit_work) & (fit_cycles > 0)
     waves = np.full(len(measured), np.nan)
     for family in sorted(set(families)):
-        rows = known & (families == family)
-        if (rows & may_fit).any():
-            waves[rows] = fit_wave_model(work[rows & may_fit], cycles[rows & may_fit]).cycles(work[rows])
-    return {"roofline": np.where(known, roofline(work), np.nan), "wave model": waves}
+        chosen = can_fit & (fit_families == family)
+        if chosen.any():
+            rows = _is_known(work) & (families == family)
+            waves[rows] = fit_wave_model(fit_work[chosen], fit_cycles[chosen]).cycles(work[rows])
+    return {"roofline": np.where(_is_known(work), roofline(work), np.nan), "wave model": waves}
+
+
+def _families(frame: pd.DataFrame) -> np.ndarray:
+    return np.asarray(labels(frame, "kernel"), dtype=object)
+
+
+def _is_known(work: Work) -> np.ndarray:
+    return np.asarray(np.isfinite(roofline(work)) & (work.waves > 0))
 
 
 def work_of(measured: pd.DataFrame, hw: HardwareConfig) -> Work:

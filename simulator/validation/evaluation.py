@@ -58,22 +58,34 @@ class Evaluation:
     splits: dict[str, SplitEvaluation] = field(default_factory=dict)
 
 
-def evaluate(measured: pd.DataFrame, predicted: pd.DataFrame, hw: HardwareConfig | None = None) -> Evaluation:
-    """Error tables of ``predicted``, whose rows are those of ``measured``; with ``hw``, formulas beside them."""
+def evaluate(
+    measured: pd.DataFrame,
+    predicted: pd.DataFrame,
+    hw: HardwareConfig | None = None,
+    whole_file: pd.DataFrame | None = None,
+) -> Evaluation:
+    """Error tables of ``predicted``, whose rows are those of ``measured``; with ``hw``, formulas beside them, fitted on
+    the fit split of ``whole_file`` (default: of ``measured``)."""
     supported = (predicted["status"] == SUPPORTED).to_numpy()
     reasons = Counter(str(reason) for reason in predicted["reason"][~supported])
+    formulas = _formulas(measured, measured if whole_file is None else whole_file, hw)
     has_cycles = bool(np.isfinite(numbers(measured, "cycles")).any())
     return Evaluation(
         n_cases=len(predicted),
         n_supported=int(supported.sum()),
         reasons=dict(reasons.most_common()),
-        splits=_splits(measured, predicted, hw) if has_cycles else {},
+        splits=_splits(measured, predicted, formulas) if has_cycles else {},
     )
 
 
-def _splits(measured: pd.DataFrame, predicted: pd.DataFrame, hw: HardwareConfig | None) -> dict[str, SplitEvaluation]:
+def _formulas(measured: pd.DataFrame, whole_file: pd.DataFrame, hw: HardwareConfig | None) -> Formulas:
+    if hw is None:
+        return {}
+    return formula_predictions(measured, whole_file[np.asarray(labels(whole_file, "split")) == FIT_SPLIT], hw)
+
+
+def _splits(measured: pd.DataFrame, predicted: pd.DataFrame, formulas: Formulas) -> dict[str, SplitEvaluation]:
     names = np.asarray(labels(measured, "split"), dtype=object)
-    formulas = formula_predictions(measured, names == FIT_SPLIT, hw) if hw is not None else {}
     return {str(name): _split(measured, predicted, formulas, names == name) for name in sorted(set(names))}
 
 

@@ -59,7 +59,7 @@ def test_is_a_prediction_of_other_cases_refused(
     readme = tmp_path / "README.md"
     readme.write_text(f"{BEGIN}\n{END}\n")
     assert main(["--hw", "h200", "--readme", str(readme), "--run", "T", str(measured), str(predicted)]) == 2
-    assert "their ids differ" in capsys.readouterr().err
+    assert "ids that the file lacks" in capsys.readouterr().err
 
 
 def test_is_a_readme_without_markers_refused() -> None:

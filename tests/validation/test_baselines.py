@@ -5,9 +5,18 @@ from __future__ import annotations
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from simulator.validation.baselines import WaveModel, Work, compulsory_bytes, fit_wave_model, roofline
+from simulator.hw.loader import load_hw
+from simulator.validation.baselines import (
+    WaveModel,
+    Work,
+    compulsory_bytes,
+    fit_wave_model,
+    formula_predictions,
+    roofline,
+)
 
 
 def work(n: int = 40) -> Work:
@@ -45,3 +54,17 @@ def test_does_the_fit_find_the_parameters_that_made_the_data() -> None:
 def test_does_a_partial_wave_cost_a_whole_one() -> None:
     model = WaveModel(1.0, 1.0, 0.0)
     assert model.cycles(Work(np.array([100.0]), np.array([0.0]), np.array([1.25]))) == pytest.approx([160.0])
+
+
+def test_is_a_family_without_fit_rows_without_a_wave_model() -> None:
+    def rows(kernel: str, cycles: list[float]) -> pd.DataFrame:
+        launch = json.dumps({"args": [{"buffer": 1 << 24, "name": "a"}]})
+        frame = pd.DataFrame({"cycles": cycles}).astype(str)
+        return frame.assign(kernel=kernel, dtype="fp32", flops="0", waves_per_sm="1", launch=launch)
+
+    fit = rows("copy", [20_000.0, 21_000.0])
+    measured = pd.concat([rows("copy", [20_500.0]), rows("other", [20_500.0])], ignore_index=True)
+    found = formula_predictions(measured, fit, load_hw("h200"))
+    assert found["wave model"][0] == pytest.approx(20_500.0, rel=0.05)
+    assert np.isnan(found["wave model"][1])
+    assert np.isfinite(found["roofline"]).all()
