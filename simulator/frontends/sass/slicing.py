@@ -7,7 +7,7 @@ integer code, and count as true where that would take floating point or loaded d
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,18 +23,37 @@ LOADS = {codes.SHARED_READ: "shared", codes.SHARED_ATOMIC: "shared", codes.LOCAL
 SOURCES = ("a", "a_hi", "b", "b_hi", "c", "c_hi")
 ADDRESS = SOURCES[:4]
 PREDICATE_SOURCES = ("p", "q", "s")
+ALWAYS = -2
+"""Condition of a demand that holds whatever the predicates are."""
+
+Demand = dict[int, int]
+"""Condition -> values (bits) that are needed where it holds."""
 
 
 @dataclass(frozen=True)
 class _Row:
-    """Bit sets of one row: what it writes, what its results depend on, what must be known in any case, its guard."""
+    """Bit sets of one row: what it writes, what its results depend on, what must be known in any case, stored data, its
+    guard; ``condition``: under which it executes (ALWAYS, or twice the predicate plus 1 when inverted)."""
 
     written: int
     read: int
     required: int
     data: int
     guard: int
-    kills: bool
+    condition: int
+
+
+def _add(demand: Demand, condition: int, values: int) -> None:
+    if values:
+        demand[condition] = demand.get(condition, 0) | values
+
+
+def _union(demands: Iterable[Demand]) -> Demand:
+    total: Demand = {}
+    for demand in demands:
+        for condition, values in demand.items():
+            total[condition] = total.get(condition, 0) | values
+    return total
 
 
 class Slicer:
@@ -90,28 +109,51 @@ class Slicer:
     def _family(self, i: int) -> int:
         return self.fields[i]["family"]
 
-    def _demand(self, roots: list[int], spreads: object) -> list[int]:
+    def _demand(self, roots: list[int], spreads: Callable[[int], bool]) -> list[int]:
         """Demand after each row: liveness, where only rows that produce a demanded value use their sources."""
         n = len(self.sets)
-        before, after = [0] * n, [0] * n
-        spreading = [bool(spreads(i)) for i in range(n)]  # type: ignore[operator]
+        before: list[Demand] = [{} for _ in range(n)]
+        after: list[Demand] = [{} for _ in range(n)]
+        spreading = [spreads(i) for i in range(n)]
         changed = True
         while changed:
             changed = False
             for i in range(n - 1, -1, -1):
-                out = 0
-                for successor in self.successors[i]:
-                    out |= before[successor]
-                after[i] = out
-                sets = self.sets[i]
-                demanded = sets.written & out
-                needed = out & ~sets.written if sets.kills else out
-                needed |= roots[i]
-                if demanded and spreading[i]:
-                    needed |= sets.read | sets.guard
+                after[i] = _union(before[successor] for successor in self.successors[i])
+                needed = self._before(self.sets[i], after[i], roots[i], spreading[i])
                 if needed != before[i]:
                     before[i], changed = needed, True
-        return after
+        return [self._demanded(sets, demand) for sets, demand in zip(self.sets, after, strict=True)]
+
+    def _demanded(self, sets: _Row, demand: Demand) -> int:
+        """Values in demand that a row may provide: not those that are needed only where its guard fails."""
+        bits = 0
+        for condition, values in demand.items():
+            if condition == ALWAYS or condition != sets.condition ^ 1:
+                bits |= values
+        return bits
+
+    def _before(self, sets: _Row, after: Demand, root: int, spreads: bool) -> Demand:
+        """Demand before a row. A guarded result replaces the old value where the guard holds, so that the old value is
+        needed only where it fails; demand under a predicate that the row writes becomes unconditional."""
+        demanded = sets.written & self._demanded(sets, after)
+        kept: Demand = {}
+        for condition, values in after.items():
+            left = values
+            if sets.condition in (ALWAYS, condition):
+                left = values & ~sets.written
+            elif condition == ALWAYS:
+                replaced = values & sets.written
+                left = values & ~sets.written
+                _add(kept, sets.condition ^ 1, replaced)
+            _add(kept, condition, left)
+        for condition in [c for c in kept if c != ALWAYS and 1 << (self.layout.zero + (c >> 1)) & sets.written]:
+            _add(kept, ALWAYS, kept.pop(condition))
+        uses = root | (sets.read if demanded and spreads else 0)
+        if uses:
+            _add(kept, sets.condition, uses & ~sets.guard)
+            _add(kept, ALWAYS, sets.guard)
+        return kept
 
     def _row(self, row: dict[str, int]) -> _Row:
         family, verb = row["family"], row["verb"]
@@ -133,8 +175,8 @@ class Slicer:
             read, data, required = self._memory(row, required)
         elif family == codes.ASYNC:
             required = read | guard | self._bits(range(row["a"], row["a"] + self._run_length(row)))
-        unguarded = row["guard"] == codes.TRUE_PREDICATE and row["guard_invert"] == 0
-        return _Row(written, read, required, data, guard, unguarded)
+        condition = 2 * row["guard"] + (row["guard_invert"] != 0) if guard else ALWAYS
+        return _Row(written, read, required, data, guard, condition)
 
     def _memory(self, row: dict[str, int], required: int) -> tuple[int, int, int]:
         """(sources of the result, stored data, required address) of a memory row."""
