@@ -162,6 +162,15 @@ def fill_l1(x, sm, line, mask, ready, at):
 
 
 @compiled
+def drop_l1(x, sm, line):
+    """Forget a line that the L1 may hold."""
+    first = l1_set(x, sm, line)
+    for record in range(first, first + x[L1_WAYS] * L1_LINE_SIZE, L1_LINE_SIZE):
+        if x[record + L1_LINE] == line:
+            x[record + L1_VALID] = 0
+
+
+@compiled
 def leave_sm(x, sm, n_sectors, at):
     """Take the miss path and the fill port for one line; returns when the request leaves the SM."""
     x[sm + P_MISS] = max(x[sm + P_MISS], at) + x[L1_MISS]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from simulator.compiled import compiled
 from simulator.isa.effects import ALL_SECTORS, FILL_BYTES, L1_HIT_SECTORS, L1_READ_SECTORS, SECTORS_PER_LINE
 from simulator.memory.layout import COUNTER
-from simulator.sm.global_memory import fill_l1, is_sampled, leave_sm, probe_l1, request, share_l2, write_sampled
+from simulator.sm.global_memory import drop_l1, fill_l1, is_sampled, leave_sm, probe_l1, request, share_l2, write_sampled
 from simulator.sm.inputs import E_ADDRESS, E_COUNT, LINE_BYTES
 from simulator.sm.layout import (
     C_MEMBERS,
@@ -83,6 +83,7 @@ def write_local(x, k, w, event, at):
     sm = x[w + W_SM]
     sent = at
     for word in range(k[event + E_COUNT]):
+        drop_l1(x, sm, local_line(x, k, w, 0, event) + word)
         sent = max(x[sm + P_STORE], at) + LINE_BYTES * x[STORE_BYTE]
         x[sm + P_STORE] = sent
         for m in range(x[sm + P_N_MEMBERS]):
