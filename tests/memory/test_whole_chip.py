@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simulator.device.simulate import Plan, coalescer_of, first_wave, members_of
+from simulator.device.simulate import Plan, coalescer_of, collect, first_wave, members_of
 from simulator.sm.inputs import Program
 from tests.engine.instructions import expect, init, load, load_box, nop, store, try_wait
 from tests.engine.machine import Machine, Outcome, run
@@ -65,6 +65,24 @@ def test_do_members_share_what_they_all_read() -> None:
     outcome = run(assemble([reads()], n_ctas=12), machine(2, 6))
     assert outcome.counter("fill_bytes") == 12 * LOADS_PER_CTA * LINE
     assert outcome.counter("dram_read_bytes") == LOADS_PER_CTA * LINE
+
+
+@pytest.mark.parametrize("drift_cycles", [1, 300, 5000])
+def test_does_the_drift_of_members_change_when_and_not_what_they_request(drift_cycles: int) -> None:
+    program = strided_ctas(23, reads())
+    outcome = run(program, machine(2, 6, longest_drift=drift_cycles << 16))
+    assert outcome.finished
+    assert outcome.counter("fill_bytes") == outcome.counter("dram_read_bytes") == 23 * LOADS_PER_CTA * LINE
+
+
+def test_does_a_launch_end_with_its_last_write() -> None:
+    """The last store leaves the SM after the last instruction has issued."""
+    chip = machine(1, 1, sm={"store_byte": 10})
+    program = assemble([[store(0)]])
+    outcome = run(program, chip)
+    result = collect(outcome.x, chip.shape(program), outcome.n_issued)
+    assert result.last_issue_cycles == 0
+    assert result.end_cycles >= LINE * 10
 
 
 def streams(outcome: Outcome) -> dict[str, int]:
