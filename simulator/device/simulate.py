@@ -1,135 +1,24 @@
-"""Replay a lowered kernel on a chip: which SMs are simulated, whom they stand for, and what comes out.
-
-A full run simulates every SM.  A larger kernel is run on fewer SMs; each stands for the chip's SMs with the
-same remainder and issues their memory requests too, with their own CTAs' addresses, so that L2, DRAM and
-the L2's bandwidth see the whole chip.
-"""
+"""Replay a lowered kernel on a chip."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from simulator.device.machine import Plan, Run, first_wave, machine_shape, uses_memory
+from simulator.device.steady_state import replay
 from simulator.hw.config import HardwareConfig
 from simulator.hw.timing import Timing
-from simulator.isa.effects import COUNTERS, N_REASONS
-from simulator.lower.events import n_mbarriers
 from simulator.lower.params import lower_memory_parameters, lower_sm_parameters
-from simulator.memory.layout import COUNTER
 from simulator.sm.dispatch import launch
-from simulator.sm.engine import run
-from simulator.sm.inputs import CYCLE, E_PATTERN, E_TENSOR, Program, pack
-from simulator.sm.layout import (
-    FINISHED,
-    N_SMS,
-    P_BULK_STORE,
-    P_STORE,
-    P_WRITE_ACCEPTED,
-    SM_SIZE,
-    SMS,
-    SPANS,
-    STALLS,
-    W_BLOCK,
-    WARP_FIELDS,
-    WARPS,
-    MachineShape,
-    make_machine,
-)
-
-
-@dataclass(frozen=True)
-class Plan:
-    """How a kernel is simulated. ``n_sms`` simulated SMs of ``n_chip_sms``; ``n_slots`` CTAs per SM;
-    one of 2**``sample_shift`` lines is followed through the L2; ``clock_hz`` SM clock assumed for L2 and DRAM rates."""
-
-    n_sms: int
-    n_chip_sms: int
-    n_slots: int
-    sample_shift: int
-    clock_hz: float
-    l1_bytes: int
-
-
-@dataclass(frozen=True)
-class Run:
-    """Outcome of a replay. ``end_cycles`` from launch to the last write; ``stalls`` cycles by reason over all
-    simulated warps; ``counters`` chip-wide by name; ``cta_span`` [n, 2] cycles of simulated CTAs (start, end)."""
-
-    end_cycles: float
-    last_issue_cycles: float
-    issued: int
-    finished: bool
-    stalls: np.ndarray
-    counters: dict[str, int]
-    cta_span: np.ndarray
-    machine: np.ndarray
-
-
-def members_of(plan: Plan) -> list[list[int]]:
-    """Chip SMs that each simulated SM stands for, itself first."""
-    return [list(range(sm, plan.n_chip_sms, plan.n_sms)) for sm in range(plan.n_sms)]
-
-
-def first_wave(plan: Plan, members: list[list[int]], n_ctas: int) -> np.ndarray:
-    """CTA of each member in each slot at the start, int64 [n_sms * n_slots, most members], -1 none.
-
-    CTAs go out in rounds, one per SM.  A simulated SM without a CTA of its own takes over a member's.
-    """
-    table = np.full((plan.n_sms * plan.n_slots, max(map(len, members))), -1, np.int64)
-    for sm, chip_sms in enumerate(members):
-        for slot in range(plan.n_slots):
-            ctas = [slot * plan.n_chip_sms + chip_sm for chip_sm in chip_sms]
-            placed = [cta for cta in ctas if cta < n_ctas]
-            table[sm * plan.n_slots + slot, : len(placed)] = placed
-    return table
-
-
-def coalescer_of(n_chip_sms: int, coalescer_sms: tuple[int, ...]) -> np.ndarray:
-    """Request coalescer in front of each chip SM, int64 [n_chip_sms]; SMs are numbered in launch order."""
-    sizes = np.array(coalescer_sms)
-    bounds = np.cumsum(sizes) * n_chip_sms // sizes.sum()
-    return np.searchsorted(bounds, np.arange(n_chip_sms), side="right")
-
-
-def uses_memory(program: Program) -> bool:
-    """Whether a program reads or writes global memory."""
-    return bool(((program.event_table[:, E_PATTERN] >= 0) | (program.event_table[:, E_TENSOR] >= 0)).any())
-
-
-def machine_shape(hw: HardwareConfig, timing: Timing, plan: Plan, program: Program) -> MachineShape:
-    """Sizes of the machine that a plan needs."""
-    sections = hw.execution_sections()
-    n_partitions = sections.l2.n_partitions or 1
-    lines = sections.l2.capacity_bytes // sections.l1.line_bytes // n_partitions >> plan.sample_shift
-    domain_of = coalescer_of(plan.n_chip_sms, timing.l2.coalescer_sms)
-    return MachineShape(
-        members=members_of(plan),
-        partition_of=domain_of % n_partitions,
-        domain_of=domain_of,
-        n_slots=plan.n_slots,
-        n_warps=program.n_warps,
-        n_mbarriers=n_mbarriers(program.event_table),
-        n_ctas=len(program.cta_class),
-        n_bases=program.cta_base.shape[1],
-        l1_sets=plan.l1_bytes // sections.l1.line_bytes // timing.l1.ways,
-        l1_ways=timing.l1.ways,
-        n_partitions=n_partitions,
-        l2_sets=max(1, lines // timing.l2.ways),
-        l2_ways=timing.l2.ways,
-        n_domains=len(timing.l2.coalescer_sms),
-        merge_slots=timing.l2.coalescer_lines,
-        longest_drift=LONGEST_DRIFT_CYCLES * CYCLE,
-    )
-
-
-NO_LIMIT = 1 << 62
-LONGEST_DRIFT_CYCLES = 700
-"""How far SMs that run the same code drift apart, about: a few L2 latencies."""
+from simulator.sm.inputs import Program, pack
+from simulator.sm.layout import make_machine
 
 
 def simulate(program: Program, hw: HardwareConfig, timing: Timing, plan: Plan, log: np.ndarray | None = None) -> Run:
-    """Run a program to its end, or to a deadlock (``finished`` is False then)."""
+    """Run a program to its end, or to a deadlock (``finished`` is False then).
+
+    ``log`` int64 [n, 3], filled with the first n issues (time, warp record, stream entry): no wave is skipped then.
+    """
     shape = machine_shape(hw, timing, plan, program)
     x = make_machine(
         shape,
@@ -138,25 +27,4 @@ def simulate(program: Program, hw: HardwareConfig, timing: Timing, plan: Plan, l
     )
     k = pack(program)
     launch(x, k, first_wave(plan, shape.members, shape.n_ctas))
-    issued, _ = run(x, k, NO_LIMIT, np.zeros((0, 3), np.int64) if log is None else log)
-    return collect(x, shape, int(issued))
-
-
-def collect(x: np.ndarray, shape: MachineShape, issued: int) -> Run:
-    """What a finished (or stuck) machine has counted."""
-    spans = x[x[SPANS] : x[SPANS] + 2 * shape.n_ctas].reshape(-1, 2)
-    sms = x[x[SMS] : x[SMS] + x[N_SMS] * x[SM_SIZE]].reshape(x[N_SMS], x[SM_SIZE])
-    n_warps = shape.n_sms * shape.n_slots * shape.n_warps
-    warps = x[x[WARPS] : x[WARPS] + n_warps * WARP_FIELDS].reshape(n_warps, WARP_FIELDS)
-    ended = spans[:, 1].max(initial=0)
-    drained = sms[:, [P_STORE, P_WRITE_ACCEPTED, P_BULK_STORE]].max(initial=0)
-    return Run(
-        end_cycles=max(ended, drained) / CYCLE,
-        last_issue_cycles=ended / CYCLE,
-        issued=issued,
-        finished=bool((warps[:, W_BLOCK] == FINISHED).all()),
-        stalls=x[x[STALLS] : x[STALLS] + N_REASONS] / CYCLE,
-        counters={name: int(x[COUNTER + i]) for i, name in enumerate(COUNTERS)},
-        cta_span=spans[spans[:, 0] >= 0] / CYCLE,
-        machine=x,
-    )
+    return replay(x, k, shape, plan, program, np.zeros((0, 3), np.int64) if log is None else log)

@@ -109,6 +109,8 @@ COUNTERS = (
     "shared_wavefronts",
     "tensor_busy_ticks",
     "atomic_sectors",
+    "idle_passes",
+    "counted_pass_ticks",
 )
 (
     WARP_INSTRUCTIONS,
@@ -126,8 +128,10 @@ COUNTERS = (
     SHARED_WAVEFRONTS,
     TENSOR_BUSY_TICKS,
     ATOMIC_SECTORS,
+    IDLE_PASSES,
+    COUNTED_PASS_TICKS,
     N_COUNTERS,
-) = range(16)
+) = range(18)
 
 # Numbers of the instruction set and of the trace's own units.
 WARP_LANES = 32

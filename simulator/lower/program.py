@@ -7,9 +7,10 @@ import numpy as np
 from simulator.errors import Unsupported, UserError
 from simulator.hw.config import HardwareConfig
 from simulator.hw.timing import Timing
+from simulator.lower.empty_passes import takes_idle_pass
 from simulator.lower.events import lower_events, lower_tensors
 from simulator.lower.instructions import lower_static
-from simulator.sm.inputs import Program
+from simulator.sm.inputs import I_IDLE_PASS, Program
 from simulator.trace.kernel_trace import KernelTrace
 
 
@@ -40,8 +41,10 @@ def lower(trace: KernelTrace, hw: HardwareConfig) -> Program:
     starts = np.zeros(len(streams) + 1, np.int64)
     starts[1:] = np.cumsum([len(stream) for stream in streams])
     base = trace.cta_base if trace.cta_base.shape[1] else np.zeros((trace.launch.n_ctas, 1), np.int64)
+    static = lower_static(trace.static, timing)
+    static[:, I_IDLE_PASS] = takes_idle_pass(trace)
     return Program(
-        static=lower_static(trace.static, timing),
+        static=static,
         instruction=np.concatenate([s.instruction for s in streams]).astype(np.int32),
         active=np.concatenate([s.active for s in streams]).astype(np.uint8),
         event=np.concatenate([s.event for s in streams]).astype(np.int32),

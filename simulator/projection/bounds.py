@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from simulator.device.simulate import Run
+from simulator.device.machine import Run
 from simulator.hw.config import HardwareConfig
 from simulator.hw.timing import Timing
 from simulator.isa.effects import FIXED, TENSOR_ASYNC

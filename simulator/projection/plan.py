@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from simulator.device.simulate import Plan
+from simulator.device.machine import Plan
 from simulator.hw.config import HardwareConfig
 from simulator.projection.occupancy import Occupancy
 from simulator.sm.inputs import E_PATTERN, E_TENSOR, LINE_BYTES, T_BOX, T_DIMENSIONS, T_ELEMENT, Program

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from simulator.device.simulate import Plan, Run, simulate
+from simulator.device.machine import Plan, Run
+from simulator.device.simulate import simulate
 from simulator.errors import UserError
 from simulator.hw.config import HardwareConfig
 from simulator.isa.effects import STALL_REASONS
@@ -57,7 +58,7 @@ def project_trace(trace: KernelTrace, hw: HardwareConfig, instruction_budget: in
         run = simulate(program, hw, timing, plan)
     bounds = lower_bounds(trace, program, hw, timing, run, clock_hz)
     cycles = max(run.end_cycles + timing.launch.drain_cycles, *bounds.values())
-    shared = shared_traffic(trace, program, hw)
+    shared = shared_traffic(trace, program, hw, run.counters)
     return Projection(
         kernel=trace.kernel,
         hw=hw.name,
@@ -88,7 +89,7 @@ def _occupancy(
     resident: Occupancy, run: Run, plan: Plan, hw: HardwareConfig, trace: KernelTrace, cycles: float
 ) -> dict[str, Any]:
     answer = resident.to_json()
-    busy = float((run.cta_span[:, 1] - run.cta_span[:, 0]).sum()) * trace.launch.n_warps
+    busy = run.busy_cycles * trace.launch.n_warps
     answer["achieved"] = min(1.0, busy / (plan.n_sms * cycles * hw.sm.max_warps))
     return answer
 
@@ -99,7 +100,7 @@ def _tail(run: Run, launch_cycles: float, plan: Plan) -> float:
     if not len(end):
         return 0.0
     last = np.sort(end)[-min(len(end), plan.n_sms * plan.n_slots) :]
-    return float((last[-1] - last[0]) / max(1.0, last[-1] - launch_cycles))
+    return float((last[-1] - last[0]) / max(1.0, run.last_issue_cycles - launch_cycles))
 
 
 def _bytes(run: Run) -> dict[str, int]:
@@ -147,7 +148,7 @@ def _counters(
 ) -> dict[str, float]:
     """Predicted hardware counters under the names of the measured columns."""
     c = run.counters
-    stalls = run.stalls / max(1, run.issued)
+    stalls = run.stalls / max(1, run.represented)
     named = {f"stall_{name}": float(value) for name, value in zip(STALL_REASONS, stalls, strict=True)}
     busy = max(1.0, cycles)
     return {

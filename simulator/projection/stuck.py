@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from simulator.device.simulate import Run
+from simulator.device.machine import Run
 from simulator.sm.inputs import Program
 from simulator.sm.layout import (
     FINISHED,

@@ -24,6 +24,7 @@ from simulator.sm.dispatch import finish_warp
 from simulator.sm.inputs import (
     CYCLE,
     I_EFFECT,
+    I_IDLE_PASS,
     I_KIND,
     I_LATENCY,
     I_READ,
@@ -61,6 +62,7 @@ from simulator.sm.pipes import execute
 from simulator.sm.scheduler import choose_warp
 from simulator.sm.scoreboard import mark_scoreboard, prepare
 from simulator.sm.stalls import account
+from simulator.sm.tensor_core import pass_idle
 
 
 @compiled
@@ -87,6 +89,8 @@ def issue(x, k, sm, smsp, w, at):
             mark_scoreboard(x, w, k[row + I_WRITE], done, k[row + I_REASON])
         if k[row + I_READ] != NO_BOARD:
             mark_scoreboard(x, w, k[row + I_READ], release, SHORT_SCOREBOARD)
+    elif k[row + I_IDLE_PASS]:
+        pass_idle(x, sm, at)
     x[w + W_NEXT] = i + 1
     if i + 1 == x[w + W_END]:
         finish_warp(x, k, w, at)

@@ -19,7 +19,8 @@ CYCLE = 1 << TICK_SHIFT
 
 # Columns of Program.static. PORT: ticks of shared-memory port of an MMA's operands; KIND: sub-kind of the effect;
 # ARGUMENT: its static operand; CONTENTION: extra dispatch ticks beside running MMAs; REASON: stall reason of a wait
-# on its scoreboard.
+# on its scoreboard; IDLE_PASS: whether it takes a pass of the shared-memory port when all its lanes
+# are off.
 (
     I_EFFECT,
     I_PIPE,
@@ -34,8 +35,9 @@ CYCLE = 1 << TICK_SHIFT
     I_ARGUMENT,
     I_CONTENTION,
     I_REASON,
+    I_IDLE_PASS,
     STATIC_SIZE,
-) = range(14)
+) = range(15)
 
 # Columns of Program.event_table. COORDINATE and BASE take five columns each, from the named one on.
 (

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from simulator.compiled import compiled
-from simulator.isa.effects import GROUP_WARPS, PIPE_TENSOR_ASYNC, TENSOR_BUSY_TICKS
+from simulator.isa.effects import COUNTED_PASS_TICKS, GROUP_WARPS, IDLE_PASSES, PIPE_TENSOR_ASYNC, TENSOR_BUSY_TICKS
 from simulator.memory.calendar import reserve_share
 from simulator.memory.layout import COUNTER
-from simulator.sm.inputs import I_ARGUMENT, I_INTERVAL, I_LATENCY, I_PORT
+from simulator.sm.inputs import CYCLE, I_ARGUMENT, I_INTERVAL, I_LATENCY, I_PORT
 from simulator.sm.layout import (
     G_ARRIVED,
     G_COMPLETED,
@@ -16,6 +16,7 @@ from simulator.sm.layout import (
     N_WARPS,
     ON_TENSOR_GROUP,
     ON_TENSOR_QUEUE,
+    P_FETCH_SHARE,
     P_N_MEMBERS,
     P_OPERANDS,
     P_TENSOR,
@@ -25,6 +26,7 @@ from simulator.sm.layout import (
     P_TENSOR_SINCE,
     RING,
     S_PIPES,
+    SHARE_SHIFT,
     TENSOR_ISSUE,
     W_BLOCK,
     W_GROUP,
@@ -85,5 +87,21 @@ def start_mma(x, sm, g, at, interval, port):
     x[sm + P_TENSOR_GROUP] = g
     end = max(start + interval, reserve_share(x, x[sm + P_OPERANDS], start, port))
     x[sm + P_TENSOR] = end
+    x[sm + P_FETCH_SHARE] = (port << SHARE_SHIFT) // max(end - start, 1)
     x[COUNTER + TENSOR_BUSY_TICKS] += (end - start) * x[sm + P_N_MEMBERS]
     return start, end
+
+
+@compiled
+def pass_idle(x, sm, at):
+    """Count a pass of the shared-memory port by an access without lanes.
+
+    Operand fetch takes it along: beside a running MMA the profiler counts the share that meets a free port (measured:
+    dummy loads of cp.async loops count in full when no MMA is in flight, a quarter beside 64x128x16).
+    """
+    members = x[sm + P_N_MEMBERS]
+    x[COUNTER + IDLE_PASSES] += members
+    taken_along = 0
+    if x[sm + P_TENSOR_SINCE] <= at < x[sm + P_TENSOR]:
+        taken_along = min(x[sm + P_FETCH_SHARE], 1 << SHARE_SHIFT)
+    x[COUNTER + COUNTED_PASS_TICKS] += CYCLE * members - (CYCLE * members * taken_along >> SHARE_SHIFT)

@@ -21,7 +21,8 @@ from unittest.mock import patch
 import numba
 
 from simulator.data_files import data_folder
-from simulator.device.simulate import Run, simulate
+from simulator.device.machine import Run
+from simulator.device.simulate import simulate
 from simulator.frontends.sass.launch import load_launch
 from simulator.hw.loader import load_hw
 from simulator.projection.plan import DEFAULT_INSTRUCTION_BUDGET

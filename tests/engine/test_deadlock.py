@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from simulator.device.simulate import collect
+from simulator.device.machine import collect
 from simulator.projection.stuck import describe_deadlock
 from tests.engine.instructions import arrive, bar, cluster_wait, init, mma, nop, try_wait, wait_mma
 from tests.engine.machine import Machine, run

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from simulator.device.simulate import Plan, machine_shape
+from simulator.device.machine import Plan, machine_shape
 from simulator.errors import UserError
 from simulator.hw.config import HardwareConfig
 from simulator.hw.timing import Timing

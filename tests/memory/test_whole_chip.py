@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simulator.device.simulate import Plan, coalescer_of, collect, first_wave, members_of
+from simulator.device.machine import Plan, coalescer_of, collect, first_wave, members_of
 from simulator.sm.inputs import Program
 from tests.engine.instructions import expect, init, load, load_box, nop, store, try_wait
 from tests.engine.machine import Machine, Outcome, run

@@ -1,0 +1,119 @@
+"""A long launch is replayed until its waves repeat each other; the waves in between are extrapolated.
+
+Time, counters and stalls of whole waves are added at the rate of the last waves that were replayed.  The tail
+(the last, partial wave) is always replayed.  Launches whose CTAs differ in length are replayed in full.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from simulator.device.machine import Plan, Run, collect
+from simulator.isa.effects import DRAM_READ_BYTES, DRAM_WRITE_BYTES, N_COUNTERS, N_REASONS
+from simulator.memory.layout import COUNTER
+from simulator.sm.engine import run
+from simulator.sm.inputs import CYCLE, K_N_CTAS, Program
+from simulator.sm.layout import NEVER, NEXT_CTA, STALLS, MachineShape
+
+NO_LIMIT = 1 << 62
+WINDOW = 4
+"""Waves that are compared, and whose mean is the rate of those that follow."""
+TIME_TOLERANCE = 0.015
+TRAFFIC_TOLERANCE = 0.15
+LENGTH_TOLERANCE = 0.02
+"""Relative differences: time between waves of the window, DRAM bytes between its halves (rasters alternate), instructions
+per CTA over the grid."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """State after some instructions: ``issued``, time in ticks, ``counters`` [N_COUNTERS], ``stalls`` [N_REASONS]."""
+
+    issued: int
+    ticks: int
+    counters: np.ndarray
+    stalls: np.ndarray
+
+    def since(self, other: Sample) -> Sample:
+        return Sample(
+            self.issued - other.issued, self.ticks - other.ticks, self.counters - other.counters, self.stalls - other.stalls
+        )
+
+
+def replay(x: np.ndarray, k: np.ndarray, shape: MachineShape, plan: Plan, program: Program, log: np.ndarray) -> Run:
+    """Run the launched machine to its end (or to a deadlock), skipping waves that repeat."""
+    wave_ctas = plan.n_chip_sms * plan.n_slots
+    per_wave = _instructions_per_wave(program, plan) if plan.skips_waves and len(log) == 0 else 0
+    n_waves = shape.n_ctas // wave_ctas
+    if per_wave == 0 or n_waves < WINDOW + 2:
+        issued, _ = run(x, k, NO_LIMIT, log)
+        return collect(x, shape, int(issued))
+    samples = [_sample(x, 0, 0)]
+    while True:
+        issued, soonest = run(x, k, per_wave, log)
+        if soonest == NEVER:
+            return collect(x, shape, samples[-1].issued + int(issued))
+        samples.append(_sample(x, samples[-1].issued + int(issued), int(soonest)))
+        skipped = (shape.n_ctas - int(x[NEXT_CTA])) // wave_ctas
+        if skipped <= 0:
+            break
+        if is_steady(samples):
+            k[K_N_CTAS] -= skipped * wave_ctas
+            break
+    issued, _ = run(x, k, NO_LIMIT, log)
+    found = collect(x, shape, samples[-1].issued + int(issued))
+    if skipped <= 0 or not found.finished:
+        return found
+    return _extended(found, samples[-1].since(samples[-1 - WINDOW]), skipped * per_wave, plan)
+
+
+def is_steady(samples: list[Sample]) -> bool:
+    """Whether the last WINDOW waves took the same time and moved the same bytes per instruction; the first never counts."""
+    if len(samples) < WINDOW + 2:
+        return False
+    waves = [later.since(earlier) for earlier, later in zip(samples[-WINDOW - 1 :], samples[-WINDOW:], strict=False)]
+    times = np.array([wave.ticks / wave.issued for wave in waves])
+    traffic = np.array([(wave.counters[DRAM_READ_BYTES] + wave.counters[DRAM_WRITE_BYTES]) / wave.issued for wave in waves])
+    return _spread(times) <= TIME_TOLERANCE and _spread(traffic.reshape(2, -1).mean(axis=1)) <= TRAFFIC_TOLERANCE / 2
+
+
+def _spread(values: np.ndarray) -> float:
+    mean = float(values.mean())
+    return float(np.abs(values - mean).max()) / mean if mean > 0 else 0.0
+
+
+def _instructions_per_wave(program: Program, plan: Plan) -> int:
+    """Instructions of one wave on the simulated SMs; 0 when the CTAs of the grid differ too much in length."""
+    lengths = np.diff(program.stream_start).reshape(-1, program.n_warps).sum(axis=1)
+    of_cta = lengths[program.cta_class]
+    chunk = plan.n_chip_sms * plan.n_slots
+    n_chunks = len(of_cta) // chunk
+    if n_chunks == 0:
+        return 0
+    means = of_cta[: n_chunks * chunk].reshape(n_chunks, chunk).mean(axis=1)
+    if _spread(means) > LENGTH_TOLERANCE:
+        return 0
+    return int(means.mean() * plan.n_sms * plan.n_slots)
+
+
+def _sample(x: np.ndarray, issued: int, ticks: int) -> Sample:
+    stalls = x[x[STALLS] : x[STALLS] + N_REASONS]
+    return Sample(issued, ticks, x[COUNTER : COUNTER + N_COUNTERS].copy(), stalls.copy())
+
+
+def _extended(found: Run, window: Sample, instructions: int, plan: Plan) -> Run:
+    """``found`` with ``instructions`` more at the rate of ``window``."""
+    times = instructions / window.issued
+    cycles = window.ticks * times / CYCLE
+    more = {name: round(int(window.counters[i]) * times) for i, name in enumerate(found.counters)}
+    return replace(
+        found,
+        end_cycles=found.end_cycles + cycles,
+        last_issue_cycles=found.last_issue_cycles + cycles,
+        stalls=found.stalls + window.stalls * times / CYCLE,
+        represented=found.issued + instructions,
+        counters={name: value + more[name] for name, value in found.counters.items()},
+        busy_cycles=found.busy_cycles + cycles * plan.n_sms * plan.n_slots,
+    )
