@@ -31,8 +31,8 @@ class _StrictLoader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ign
         return mapping
 
 
-def read_yaml(path: Path) -> dict[str, Any]:
-    """The mapping in a YAML file; raises UserError (naming file and line) for anything else."""
+def read_yaml(path: Path, holds: str = "sections (identity, sm, shared_memory, ...)") -> dict[str, Any]:
+    """The mapping in a YAML file; raises UserError (naming file and line) for anything else; ``holds`` says what is due."""
     try:
         content = yaml.load(path.read_text(encoding="utf-8"), Loader=_StrictLoader)
     except FileNotFoundError as error:
@@ -46,7 +46,7 @@ def read_yaml(path: Path) -> dict[str, Any]:
     except yaml.YAMLError as error:
         raise UserError(f"{path} is not valid YAML: {' '.join(str(error).split())}") from error
     if not isinstance(content, dict):
-        raise UserError(f"{path} must hold a mapping of sections (identity, sm, shared_memory, ...)")
+        raise UserError(f"{path} must hold a mapping of {holds}")
     return content
 
 

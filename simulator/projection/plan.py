@@ -13,8 +13,10 @@ from simulator.trace.kernel_trace import KernelTrace
 DEFAULT_INSTRUCTION_BUDGET = 12_000_000
 """Warp instructions that a projection issues at most, unless the fewest SMs need more."""
 FEWEST_SMS = 8
-LINE_BUDGET = 6_000_000
-"""L2 lines that are followed by address, about."""
+FEWEST_SMS_SMALL_BUDGET = 4
+"""With less than the default budget: half of the SMs then stand for twice as many others."""
+LINES_PER_INSTRUCTION = 0.5
+"""L2 lines that are followed by address, about, per instruction of the budget."""
 LARGEST_SAMPLE_SHIFT = 5
 
 
@@ -26,25 +28,26 @@ def choose_plan(
     clock_hz: float,
     instruction_budget: int = DEFAULT_INSTRUCTION_BUDGET,
 ) -> Plan:
-    """Simulate all SMs when the budget allows, else as many as it does, at least FEWEST_SMS."""
+    """Simulate all SMs when the budget allows, else as many as it does, at least FEWEST_SMS (fewer with a small budget)."""
     n_chip = hw.sm.count
     n_busy = min(n_chip, trace.launch.n_ctas)
     affordable = int(n_busy * instruction_budget / max(1, trace.warp_instructions))
-    n_sms = min(n_busy, max(min(FEWEST_SMS, n_busy), affordable))
+    fewest = FEWEST_SMS if instruction_budget >= DEFAULT_INSTRUCTION_BUDGET else FEWEST_SMS_SMALL_BUDGET
+    n_sms = min(n_busy, max(fewest, affordable))
     slots = min(occupancy.ctas_per_sm, -(-trace.launch.n_ctas // n_chip))
     l1 = hw.execution_sections().l1.combined_capacity_bytes or 0
     return Plan(
         n_sms=n_sms,
         n_chip_sms=n_busy,
         n_slots=max(1, slots),
-        sample_shift=sample_shift(trace, program),
+        sample_shift=sample_shift(trace, program, int(LINES_PER_INSTRUCTION * instruction_budget)),
         clock_hz=clock_hz,
         l1_bytes=max(0, l1 - (occupancy.smem_carveout or 0)),
     )
 
 
-def sample_shift(trace: KernelTrace, program: Program) -> int:
-    """One of 2**shift lines is followed through the L2; boxes keep at least one followed row each."""
+def sample_shift(trace: KernelTrace, program: Program, line_budget: int) -> int:
+    """One of 2**shift lines is followed through the L2, about ``line_budget``; boxes keep at least one followed row each."""
     per_class = np.zeros(len(trace.streams), np.int64)
     events = event_lines(program)
     for c, warps in enumerate(trace.streams):
@@ -52,7 +55,7 @@ def sample_shift(trace: KernelTrace, program: Program) -> int:
     lines = int(per_class[trace.cta_class].sum())
     shift = 0
     limit = _largest_shift(program)
-    while shift < limit and lines >> shift > LINE_BUDGET:
+    while shift < limit and lines >> shift > line_budget:
         shift += 1
     return shift
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import json
 import os
 import tempfile
@@ -69,6 +70,17 @@ def load_trace(path: str | Path) -> KernelTrace:
         return _assemble(header, arrays)
     except (KeyError, IndexError, TypeError, ValueError) as error:
         raise UserError(f"trace {path} is damaged: {error}") from error
+
+
+def trace_digest(trace: KernelTrace) -> str:
+    """SHA-256 (hex) of what a trace executes: equal for equal traces, wherever and by whichever tool they were made."""
+    header = _header(trace)
+    del header["origin"]
+    digest = hashlib.sha256(json.dumps(header, sort_keys=True).encode())
+    for name, column in sorted(_arrays(trace).items()):
+        digest.update(f"{name} {column.dtype.str} {column.shape}".encode())
+        digest.update(np.ascontiguousarray(column).tobytes())
+    return digest.hexdigest()
 
 
 def _header(trace: KernelTrace) -> dict[str, Any]:

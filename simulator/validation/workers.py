@@ -7,10 +7,15 @@ a crash in native code) costs its own case at most: the cases that were running 
 from __future__ import annotations
 
 import multiprocessing
+import os
+import signal
+import threading
+import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from typing import TypeVar
 
 Task = TypeVar("Task")
@@ -80,5 +85,33 @@ def _alone(task: Task, work: Callable[[Task], Result], lost: Callable[[Task], Re
             return lost(task)
 
 
-def _pool(n_workers: int) -> ProcessPoolExecutor:
-    return ProcessPoolExecutor(n_workers, mp_context=multiprocessing.get_context("spawn"))
+@contextmanager
+def _pool(n_workers: int) -> Iterator[ProcessPoolExecutor]:
+    """A pool whose workers end with the run: at once when it is interrupted, by themselves when it is killed."""
+    others = set(multiprocessing.active_children())
+    pool = ProcessPoolExecutor(
+        n_workers, mp_context=multiprocessing.get_context("spawn"), initializer=_serve, initargs=(os.getpid(),)
+    )
+    try:
+        yield pool
+    except BaseException:
+        for worker in set(multiprocessing.active_children()) - others:
+            worker.kill()
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _serve(parent: int) -> None:
+    """In a worker: an interrupt is the parent's business, and without a parent there is nothing to do."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_without, args=(parent,), daemon=True).start()
+
+
+def _end_without(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(PARENT_CHECK_SECONDS)
+    os._exit(1)
+
+
+PARENT_CHECK_SECONDS = 1.0

@@ -1,0 +1,1 @@
+"""Trade studies: which hardware parameter is worth its cost, for which kernels, and how sure that is."""

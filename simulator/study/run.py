@@ -1,0 +1,174 @@
+"""A study from its file to its results: points, projections, optimisation, interactions, in an order that never depends
+on who computes them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from simulator.errors import UserError
+from simulator.hw.config import HardwareConfig
+from simulator.hw.loader import load_hw
+from simulator.projection.plan import DEFAULT_INSTRUCTION_BUDGET
+from simulator.study import optimize, second_order, sensitivity
+from simulator.study.chips import Rules, make_rules
+from simulator.study.execute import Backend, Serial, execute
+from simulator.study.points import DesignPoint, PointMaker
+from simulator.study.results import StudyResults
+from simulator.study.second_order import Interaction
+from simulator.study.sensitivity import SUITE
+from simulator.study.spec import StudySpec, load_spec
+from simulator.study.store import ResultStore, result_key, simulator_version
+from simulator.study.suite import SuiteKernel, load_suite
+from simulator.study.uncertainty import Uncertainty, class_error
+from simulator.study.work import OK, Bench, Task
+
+
+class Progress(Protocol):
+    """Shows ``total`` projections of a stage; the block's value is called once for each that is done."""
+
+    def __call__(self, label: str, total: int) -> AbstractContextManager[Callable[[], None]]: ...
+
+
+def _silent(label: str, total: int) -> AbstractContextManager[Callable[[], None]]:
+    return nullcontext(lambda: None)
+
+
+@dataclass
+class Study:
+    """One study with everything that it needs in memory; ``run`` simulates it.
+
+    ``spec``: what is asked; ``folder``: where the suite's files are found.
+    """
+
+    spec: StudySpec
+    folder: Path = Path(".")
+    chips: dict[str, HardwareConfig] = field(init=False)
+    kernels: list[SuiteKernel] = field(init=False)
+    makers: list[PointMaker] = field(init=False)
+    rules: Rules = field(init=False)
+
+    def __post_init__(self) -> None:
+        loaded = [load_hw(self._chip(name)) for name in self.spec.base]
+        for chip in loaded:
+            chip.execution_sections()
+        self.chips = {chip.name: chip for chip in loaded}
+        self.rules = make_rules(self.spec, loaded[0])
+        self.makers = [PointMaker(self.spec, chip, self.rules) for chip in loaded]
+        self.kernels = load_suite(self.spec.kernels, self.folder, loaded[0])
+
+    @classmethod
+    def from_file(cls, path: str | Path) -> Study:
+        """The study in a YAML file, its kernels loaded and every path and formula checked; UserError otherwise."""
+        return cls(load_spec(path), Path(path).parent)
+
+    def _chip(self, name: str) -> str | Path:
+        beside = self.folder / name
+        return beside if name.endswith((".yaml", ".yml")) and beside.is_file() else name
+
+    def points(self) -> list[DesignPoint]:
+        """Every chip that is known before anything ran: bases, scenarios, axes alone, samples, steps of the tornado."""
+        found = [maker.base_point() for maker in self.makers]
+        for maker in self.makers:
+            found += [*maker.scenarios(), *maker.slices(), *maker.samples()]
+        if self.spec.sensitivity is not None:
+            found += sensitivity.steps(self.makers[0], self.spec.sensitivity)
+        return found
+
+    def run(self, backend: Backend | None = None, store: ResultStore | None = None, progress: Progress = _silent) -> StudyResults:
+        """Simulate the study. The result does not depend on ``backend``; ``store`` keeps and reuses projections."""
+        runner = _Runner(self, backend or Serial(), store or ResultStore(), progress)
+        runner.simulate("Design points", self.points())
+        if self.spec.sampling.method == "optimize":
+            optimize.search(self, runner.simulate)
+        found = self._interactions(runner)
+        runner.check_budget()
+        return runner.results(found)
+
+    def _interactions(self, runner: _Runner) -> list[Interaction]:
+        wanted = self.spec.sensitivity.second_order if self.spec.sensitivity else None
+        if wanted is None or self.spec.sensitivity is None:
+            return []
+        rows = runner.results(()).tornado
+        ranked = rows[(rows["kernel"] == SUITE) & (rows["span"] > 0)]["parameter"].tolist()[: wanted.top]
+        if len(ranked) < 2:
+            return []
+        table = second_order.factors(wanted, ranked, self.spec.sensitivity.delta)
+        points = list(second_order.points(self.makers[0], ranked, table))
+        times = runner.simulate("Interactions", points)
+        known = {i: times[point.id] for i, point in enumerate(points) if not math.isnan(times[point.id])}
+        return second_order.interactions(wanted, ranked, self.spec.sensitivity.delta, table, known)
+
+
+class _Runner:
+    """Runs points as they are asked for, and keeps what came out."""
+
+    def __init__(self, study: Study, backend: Backend, store: ResultStore, progress: Progress) -> None:
+        self.study = study
+        self.backend = backend
+        self.store = store
+        self.progress = progress
+        self.bench = Bench(study.chips, {kernel.digest: kernel.trace for kernel in study.kernels})
+        self.points: list[DesignPoint] = []
+        self.outcomes: dict[tuple[str, str], dict[str, Any]] = {}
+        self.full_budget: dict[str, dict[str, Any]] = {}
+
+    def simulate(self, label: str, points: Sequence[DesignPoint]) -> dict[str, float]:
+        """Run every kernel on every point; suite time over base by point id (NaN where it is not known)."""
+        asked = [(point, kernel) for point in points if not point.rejected for kernel in self.study.kernels]
+        tasks = [self._task(point, kernel, self.study.spec.instruction_budget) for point, kernel in asked]
+        answers = self._execute(label, tasks)
+        self.points += points
+        self.outcomes |= {(p.id, k.name): answers[task.key] for (p, k), task in zip(asked, tasks, strict=True)}
+        found = self.results(())
+        self._require_base(found)
+        times = {point.id: found.time_over_base(point, SUITE) for point in points}
+        return times
+
+    def check_budget(self) -> None:
+        """The base chip once more with the full instruction budget: what the small one leaves out."""
+        base = self.points[0]
+        tasks = {k.name: self._task(base, k, DEFAULT_INSTRUCTION_BUDGET) for k in self.study.kernels}
+        answers = self._execute("Full budget", list(tasks.values()))
+        self.full_budget = {name: answers[task.key] for name, task in tasks.items()}
+
+    def _task(self, point: DesignPoint, kernel: SuiteKernel, budget: int) -> Task:
+        key = result_key(point.digest, kernel.digest, budget)
+        return Task(key, point.base, point.overrides, kernel.digest, budget)
+
+    def _execute(self, label: str, tasks: Sequence[Task]) -> dict[str, dict[str, Any]]:
+        with self.progress(label, len({task.key for task in tasks})) as advance:
+            return execute(self.bench, tasks, self.backend, self.store, lambda result: advance())
+
+    def _require_base(self, found: StudyResults) -> None:
+        broken = [kernel.name for kernel in self.study.kernels if found.outcome(found.base, kernel.name) is None]
+        if broken:
+            reason = self.outcomes[found.base.id, broken[0]]["reason"]
+            raise UserError(f"kernel '{broken[0]}' cannot be projected on the base chip {found.base.base}: {reason}")
+
+    def results(self, found: Iterable[Interaction]) -> StudyResults:
+        """Everything so far."""
+        return StudyResults(
+            spec=self.study.spec,
+            chips=self.study.chips,
+            kernels=self.study.kernels,
+            points=tuple(self.points),
+            outcomes=dict(self.outcomes),
+            uncertainties={kernel.name: self._uncertainty(kernel) for kernel in self.study.kernels},
+            rules=self.study.rules,
+            version=simulator_version(),
+            interactions=tuple(found),
+            n_corrupt=self.store.n_corrupt,
+        )
+
+    def _uncertainty(self, kernel: SuiteKernel) -> Uncertainty:
+        base = self.points[0]
+        here, full = self.outcomes[base.id, kernel.name], self.full_budget.get(kernel.name)
+        shift = full["time_us"] / here["time_us"] - 1 if full and OK == full["status"] == here["status"] else None
+        span = here.get("interval")
+        interval = (span["high"] - span["low"]) / 2 / here["cycles"] if span else None
+        return Uncertainty(class_error(kernel.kernel_class, base.base), shift, interval)
