@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -13,7 +12,6 @@ from simulator.device.machine import Plan, Run
 from simulator.device.simulate import simulate
 from simulator.errors import UserError
 from simulator.hw.config import HardwareConfig
-from simulator.hw.timing import Timing
 from simulator.isa.effects import STALL_REASONS
 from simulator.lower.events import separate_uses
 from simulator.lower.program import lower, timing_of
@@ -30,14 +28,8 @@ from simulator.trace.kernel_trace import KernelTrace
 MEGA = 1e6
 
 
-def project_trace(
-    trace: KernelTrace,
-    hw: HardwareConfig,
-    instruction_budget: int = DEFAULT_INSTRUCTION_BUDGET,
-    simulate: Callable[[Program, HardwareConfig, Timing, Plan], Run] = simulate,
-) -> Projection:
-    """Replay ``trace`` on ``hw``. ``instruction_budget``: warp instructions to issue at most, about; below the default fewer
-    SMs and L2 lines are followed too. ``simulate``: replays a program; one that remembers earlier replays may stand in.
+def project_trace(trace: KernelTrace, hw: HardwareConfig, instruction_budget: int = DEFAULT_INSTRUCTION_BUDGET) -> Projection:
+    """Replay ``trace`` on ``hw``. ``instruction_budget``: warp instructions to issue at most, about.
 
     Raises UserError for a launch or instruction set that the chip refuses and for a kernel that deadlocks,
     Unsupported for what is not modelled.

@@ -86,7 +86,6 @@ class StudyReport:
             text=self.text,
             command=self.command,
             version=results.version,
-            budget=f"{results.spec.instruction_budget:,}",
         )
         return page, drawings
 

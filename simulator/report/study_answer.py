@@ -20,9 +20,10 @@ def _best(results: StudyResults) -> str:
     if best["point"] == results.base.id:
         return f"No design of this study beats {results.base.base} by the objective {objective}: the base itself is best."
     sure = "" if best["is_distinguishable"] else f", which is {NOT_DISTINGUISHABLE} from the base"
+    span = interval(best["speedup"], results.half_width)
     return (
         f"By the objective {objective}, the best design is {titled(results, best['point'])}: the suite runs "
-        f"{ratio(best['speedup'])} times as fast as on {results.base.base} (interval {interval(best['speedup'], results.half_width)}){sure}."
+        f"{ratio(best['speedup'])} times as fast as on {results.base.base} (interval {span}){sure}."
     )
 
 

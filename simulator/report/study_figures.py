@@ -82,7 +82,8 @@ def speedups(results: StudyResults) -> Drawing:
         span = max(0.05, float(np.abs(np.log(table)).max()))
         ax.imshow(np.log(table), cmap=DIVERGING.removesuffix("_r"), vmin=-span, vmax=span, aspect="auto")
         for (i, j), value in np.ndenumerate(table):
-            mark = "" if is_distinguishable(1 / value, widths[i]) else "~"
+            is_clear = points[j].id == results.base.id or is_distinguishable(1 / value, widths[i])
+            mark = "" if is_clear else "~"
             colour = "white" if abs(np.log(value)) > 0.6 * span else INK
             ax.text(j, i, f"{mark}{value:.3f}", ha="center", va="center", color=colour, fontsize=8)
         ax.set_yticks(range(len(names)), names)

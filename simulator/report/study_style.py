@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
@@ -46,6 +46,7 @@ class Drawing:
     caption: str
     alt: str
     figure: Figure
+    _files: dict[str, bytes] = field(default_factory=dict, repr=False)
 
     def svg(self) -> bytes:
         return self._saved("svg")
@@ -54,12 +55,15 @@ class Drawing:
         return self._saved("png")
 
     def _saved(self, form: str) -> bytes:
+        if form in self._files:
+            return self._files[form]
         target = io.BytesIO()
         with mpl.rc_context(RC):
             FigureCanvasAgg(self.figure)
             metadata = {"Date": None} if form == "svg" else {"Software": None}
             self.figure.savefig(target, format=form, dpi=PNG_DPI, metadata=metadata)
-        return target.getvalue()
+        self._files[form] = target.getvalue()
+        return self._files[form]
 
     def _repr_png_(self) -> bytes:
         return self.png()

@@ -106,7 +106,8 @@ def speedups(results: StudyResults) -> Table:
         cells = []
         for point in points:
             time = results.relative[point.id][name]
-            cells.append(("" if is_distinguishable(time, width) else "~ ") + ratio(1 / time))
+            is_clear = point.id == results.base.id or is_distinguishable(time, width)
+            cells.append(("" if is_clear else "~ ") + ratio(1 / time))
         rows.append([name, plus_minus(width), *cells])
     return Table(
         ["kernel", "interval", *(named(p) for p in points)], rows, 1, "~ inside the interval: not distinguishable from the base."
@@ -264,7 +265,7 @@ def certainty(results: StudyResults) -> Table:
             if found.error.is_own
             else f"never measured: the largest error of any class ({found.error.kernel_class})"
         )
-        shift = change(found.budget_shift) if found.budget_shift is not None else "-"
+        shift = f"{change(found.budget_shift)} of {found.budget / 1e6:g} M"
         source = "the projection's own interval" if found.interval is not None else own
         rows.append(
             [
@@ -283,8 +284,8 @@ def certainty(results: StudyResults) -> Table:
     head = ["kernel", "class", "from", "mean error", "bias", "full budget", "interval"]
     note = (
         "Mean error: absolute error of projected against measured cycles of that class (split check). Full budget: what "
-        "simulating more of the launch changes on the base. Measured on silicon that exists; a design point was never measured, so that its "
-        "interval is at least this wide."
+        "simulating more of the launch would change on the base, beside the instructions simulated here. Measured on silicon "
+        "that exists; a design point was never measured, so that its interval is at least this wide."
     )
     return Table(head, rows, 3, note)
 

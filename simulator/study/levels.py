@@ -69,8 +69,24 @@ def scaled(chip: HardwareConfig, path: str, factor: float) -> Any:
     if isinstance(current, bool) or not isinstance(current, (int, float, list, tuple)):
         raise UserError(f"{path} is {current!r} on {chip.name}, which cannot be multiplied")
     if isinstance(current, (list, tuple)):
-        return [_whole(item * factor, item, is_integer(path)) for item in current]
-    return _whole(current * factor, current, is_integer(path))
+        return [_times(item, factor, is_integer(path)) for item in current]
+    return _times(current, factor, is_integer(path))
+
+
+def _times(current: int | float, factor: float, is_whole: bool) -> int | float:
+    return _nearest(current * factor, current) if is_whole and isinstance(current, int) else current * factor
+
+
+def _nearest(value: float, current: int) -> int:
+    """``value`` as a whole number that divides as ``current`` does, as far as that moves it by less than one per cent."""
+    finest = 1
+    while current % (2 * finest) == 0 and 2 * finest * COARSEST <= abs(value):
+        finest *= 2
+    return finest * round(value / finest)
+
+
+COARSEST = 128
+"""A whole number is rounded to powers of two of at most one part in this many."""
 
 
 def is_integer(path: str) -> bool:

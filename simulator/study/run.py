@@ -27,6 +27,11 @@ from simulator.study.suite import SuiteKernel, load_suite
 from simulator.study.uncertainty import Uncertainty, class_error
 from simulator.study.work import OK, Bench, Task
 
+FULL_BUDGET = DEFAULT_INSTRUCTION_BUDGET
+BUDGETS = (1_000_000, 4_000_000, FULL_BUDGET)
+"""Warp instructions of a projection that ``auto`` tries, cheapest first."""
+BUDGET_TOLERANCE = 0.02
+
 
 class Progress(Protocol):
     """Shows ``total`` projections of a stage; the block's value is called once for each that is done."""
@@ -82,11 +87,11 @@ class Study:
     def run(self, backend: Backend | None = None, store: ResultStore | None = None, progress: Progress = _silent) -> StudyResults:
         """Simulate the study. The result does not depend on ``backend``; ``store`` keeps and reuses projections."""
         runner = _Runner(self, backend or Serial(), store or ResultStore(), progress)
+        runner.choose_budgets()
         runner.simulate("Design points", self.points())
         if self.spec.sampling.method == "optimize":
             optimize.search(self, runner.simulate)
         found = self._interactions(runner)
-        runner.check_budget()
         return runner.results(found)
 
     def _interactions(self, runner: _Runner) -> list[Interaction]:
@@ -115,26 +120,44 @@ class _Runner:
         self.bench = Bench(study.chips, {kernel.digest: kernel.trace for kernel in study.kernels})
         self.points: list[DesignPoint] = []
         self.outcomes: dict[tuple[str, str], dict[str, Any]] = {}
-        self.full_budget: dict[str, dict[str, Any]] = {}
+        self.base = study.makers[0].base_point()
+        self.budgets: dict[str, int] = {}
+        self.shifts: dict[str, float] = {}
 
     def simulate(self, label: str, points: Sequence[DesignPoint]) -> dict[str, float]:
         """Run every kernel on every point; suite time over base by point id (NaN where it is not known)."""
         asked = [(point, kernel) for point in points if not point.rejected for kernel in self.study.kernels]
-        tasks = [self._task(point, kernel, self.study.spec.instruction_budget) for point, kernel in asked]
+        tasks = [self._task(point, kernel, self.budgets[kernel.name]) for point, kernel in asked]
         answers = self._execute(label, tasks)
         self.points += points
         self.outcomes |= {(p.id, k.name): answers[task.key] for (p, k), task in zip(asked, tasks, strict=True)}
         found = self.results(())
-        self._require_base(found)
         times = {point.id: found.time_over_base(point, SUITE) for point in points}
         return times
 
-    def check_budget(self) -> None:
-        """The base chip once more with the full instruction budget: what the small one leaves out."""
-        base = self.points[0]
-        tasks = {k.name: self._task(base, k, DEFAULT_INSTRUCTION_BUDGET) for k in self.study.kernels}
-        answers = self._execute("Full budget", list(tasks.values()))
-        self.full_budget = {name: answers[task.key] for name, task in tasks.items()}
+    def choose_budgets(self) -> None:
+        """For each kernel the smallest budget whose time on the base is within BUDGET_TOLERANCE of the full budget's."""
+        wanted = self.study.spec.instruction_budget
+        tried = BUDGETS if wanted == "auto" else (wanted,)
+        full = self._base_times(self.study.kernels, FULL_BUDGET)
+        open_kernels = list(self.study.kernels)
+        for budget in tried:
+            times = full if budget == FULL_BUDGET else self._base_times(open_kernels, budget)
+            for kernel in open_kernels:
+                self.budgets[kernel.name] = budget
+                self.shifts[kernel.name] = full[kernel.name] / times[kernel.name] - 1
+            open_kernels = [kernel for kernel in open_kernels if abs(self.shifts[kernel.name]) > BUDGET_TOLERANCE]
+
+    def _base_times(self, kernels: Sequence[SuiteKernel], budget: int) -> dict[str, float]:
+        tasks = {kernel.name: self._task(self.base, kernel, budget) for kernel in kernels}
+        answers = self._execute(f"Base, {budget / 1e6:g} M instructions", list(tasks.values()))
+        times = {}
+        for name, task in tasks.items():
+            found = answers[task.key]
+            if found["status"] != OK:
+                raise UserError(f"kernel '{name}' cannot be projected on the base chip {self.base.base}: {found['reason']}")
+            times[name] = float(found["time_us"])
+        return times
 
     def _task(self, point: DesignPoint, kernel: SuiteKernel, budget: int) -> Task:
         key = result_key(point.digest, kernel.digest, budget)
@@ -143,12 +166,6 @@ class _Runner:
     def _execute(self, label: str, tasks: Sequence[Task]) -> dict[str, dict[str, Any]]:
         with self.progress(label, len({task.key for task in tasks})) as advance:
             return execute(self.bench, tasks, self.backend, self.store, lambda result: advance())
-
-    def _require_base(self, found: StudyResults) -> None:
-        broken = [kernel.name for kernel in self.study.kernels if found.outcome(found.base, kernel.name) is None]
-        if broken:
-            reason = self.outcomes[found.base.id, broken[0]]["reason"]
-            raise UserError(f"kernel '{broken[0]}' cannot be projected on the base chip {found.base.base}: {reason}")
 
     def results(self, found: Iterable[Interaction]) -> StudyResults:
         """Everything so far."""
@@ -166,9 +183,9 @@ class _Runner:
         )
 
     def _uncertainty(self, kernel: SuiteKernel) -> Uncertainty:
-        base = self.points[0]
-        here, full = self.outcomes[base.id, kernel.name], self.full_budget.get(kernel.name)
-        shift = full["time_us"] / here["time_us"] - 1 if full and OK == full["status"] == here["status"] else None
+        here = self.outcomes[self.base.id, kernel.name]
         span = here.get("interval")
         interval = (span["high"] - span["low"]) / 2 / here["cycles"] if span else None
-        return Uncertainty(class_error(kernel.kernel_class, base.base), shift, interval)
+        return Uncertainty(
+            class_error(kernel.kernel_class, self.base.base), self.budgets[kernel.name], self.shifts[kernel.name], interval
+        )

@@ -14,9 +14,6 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from simulator.errors import UserError
 from simulator.hw.catalog import read_yaml
 
-DEFAULT_INSTRUCTION_BUDGET = 1_000_000
-"""Warp instructions of one projection of a study, about; the report says what the full budget would change."""
-
 
 def _as_list(value: Any) -> Any:
     return [value] if isinstance(value, (str, int, float, dict)) else value
@@ -163,7 +160,9 @@ class Sensitivity(Part):
 
 class StudySpec(Part):
     """A whole study. ``proxies``: cost, area, power or whatever as formulas over hardware paths; ``constraints``: comparisons
-    over them; ``objectives``: formulas over ``time`` (of the suite, base = 1) and the proxies, to be minimised."""
+    over them; ``objectives``: formulas over ``time`` (of the suite, base = 1) and the proxies, to be minimised.
+    ``instruction_budget``: warp instructions of one projection, about; ``auto``: for each kernel the smallest that agrees
+    with the full one on the base chip."""
 
     name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9 ._-]*$")
     question: str = ""
@@ -176,7 +175,7 @@ class StudySpec(Part):
     constraints: list[str] = []
     objectives: list[str] = Field(default=["time"], min_length=1)
     sensitivity: Sensitivity | None = Sensitivity()
-    instruction_budget: int = Field(default=DEFAULT_INSTRUCTION_BUDGET, ge=10_000)
+    instruction_budget: Literal["auto"] | Annotated[int, Field(ge=10_000)] = "auto"
 
     @field_validator("kernels", mode="before")
     @classmethod
@@ -222,25 +221,31 @@ def parse_spec(document: dict[str, Any], where: str = "study") -> StudySpec:
     try:
         return StudySpec.model_validate(document)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        place = _place(first["loc"])
-        message = first["msg"].removeprefix("Value error, ")
-        if first["type"] == "missing":
-            message = "is missing"
-        elif first["type"] == "extra_forbidden":
-            message = "is not a field of a study"
-        elif first["type"] != "value_error":
-            message = f"is {first['input']!r}: {message[:1].lower()}{message[1:]}"
-        raise UserError(
-            f"{where}: {place + ': ' if place and first['type'] == 'value_error' else place + ' '}{message}"
-        ) from error
+        raise UserError(f"{where}: {_sentence(error)}") from error
+
+
+def _sentence(error: ValidationError) -> str:
+    """The first problem: its place, its value, and what would be valid there."""
+    errors = error.errors(include_url=False)
+    place, kind = _place(errors[0]["loc"]), errors[0]["type"]
+    if kind == "missing":
+        return f"{place} is missing"
+    if kind == "extra_forbidden":
+        return f"{place} is not a field of a study"
+    if kind == "value_error":
+        message = errors[0]["msg"].removeprefix("Value error, ")
+        return f"{place}: {message}" if place else message
+    wanted = dict.fromkeys(item["msg"] for item in errors if _place(item["loc"]) == place)
+    return f"{place} is {errors[0]['input']!r}: {' or '.join(text[:1].lower() + text[1:] for text in wanted)}"
 
 
 def _place(location: Sequence[int | str]) -> str:
-    """``('axes', 1, 'values')`` -> ``axes[1].values``."""
+    """``('axes', 1, 'values')`` -> ``axes[1].values``; names of types, which a choice of types adds, are left out."""
     text = ""
     for part in location:
-        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)
+        if isinstance(part, str) and ("[" in part or part in ("int", "float", "str", "constrained-int")):
+            continue
+        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
     return text
 
 

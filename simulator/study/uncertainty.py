@@ -56,17 +56,19 @@ def class_error(kernel_class: str, chip: str) -> ClassError:
 
 @dataclass(frozen=True)
 class Uncertainty:
-    """Relative half width of a kernel's projected time. ``budget_shift``: how far the full instruction budget moves the
-    base projection (signed fraction), None if that was not computed; ``interval``: from the projection itself, if it has one."""
+    """Relative half width of a kernel's projected time. ``budget``: warp instructions of each projection, about;
+    ``budget_shift``: how far the full budget moves the base projection (signed fraction); ``interval``: relative half
+    width from the projection itself, if it has one."""
 
     error: ClassError
-    budget_shift: float | None = None
+    budget: int
+    budget_shift: float = 0.0
     interval: float | None = None
 
     @property
     def half_width(self) -> float:
         measured = self.interval if self.interval is not None else self.error.mean_error
-        return measured + abs(self.budget_shift or 0.0)
+        return measured + abs(self.budget_shift)
 
 
 def suite_half_width(uncertainties: Mapping[str, Uncertainty], weights: Mapping[str, float]) -> float:

@@ -13,7 +13,6 @@ from simulator.hw.config import HardwareConfig
 from simulator.hw.loader import with_overrides
 from simulator.projection.projection import Projection
 from simulator.projection.run import project_trace
-from simulator.study.replays import Replays
 from simulator.trace.kernel_trace import KernelTrace
 
 OK, FAILED = "ok", "failed"
@@ -39,7 +38,6 @@ class Bench:
     chips: Mapping[str, HardwareConfig]
     traces: Mapping[str, KernelTrace]
     _built: dict[tuple[str, tuple[str, ...]], HardwareConfig] = field(default_factory=dict)
-    replays: Replays = field(default_factory=Replays)
 
     def chip(self, base: str, overrides: tuple[str, ...]) -> HardwareConfig:
         """The chip of a task; the last ones are kept, because the kernels of a suite follow each other on one chip."""
@@ -56,7 +54,7 @@ def run_task(bench: Bench, task: Task) -> tuple[Task, dict[str, Any]]:
     """The task with its result. What goes wrong is a result too, with its reason; it costs this task alone."""
     try:
         chip = bench.chip(task.base, task.overrides)
-        projection = project_trace(bench.traces[task.trace], chip, task.instruction_budget, bench.replays)
+        projection = project_trace(bench.traces[task.trace], chip, task.instruction_budget)
         return task, result_of(projection)
     except UserError as error:
         return task, failure(str(error))

@@ -1,0 +1,20 @@
+"""The study command over closed-form kernels that take a moment each, so that it can be stopped in the middle."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from simulator.cli.app import main
+from simulator.study import work
+from tests.study.closed_form import project
+
+
+def slowly(*arguments: Any) -> Any:
+    time.sleep(0.01)
+    return project(*arguments)
+
+
+if __name__ == "__main__":
+    work.project_trace = slowly
+    main()
