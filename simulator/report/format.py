@@ -6,7 +6,16 @@ import math
 
 SCALES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
-SPELLING = {"l1": "L1", "l2": "L2", "dram": "DRAM", "smem": "shared memory", "ctas": "CTAs", "mma": "MMA"}
+SPELLING = {
+    "l1": "L1",
+    "l2": "L2",
+    "dram": "DRAM",
+    "hbm": "HBM",
+    "tma": "TMA",
+    "smem": "shared memory",
+    "ctas": "CTAs",
+    "mma": "MMA",
+}
 
 
 def whole(value: float) -> str:
