@@ -19,6 +19,13 @@ def read_launch(block: Block) -> Value:
     return thread
 
 
+def hold(block: Block, name: str, size: int) -> Value:
+    """Registers for indices, addresses and descriptors that ``scalar_work`` stands for; release them by reading."""
+    value = Value(name, size)
+    block.op("IMAD.MOV.U32", [value])
+    return value
+
+
 def divide(block: Block, quotient: Value, dividend: Value) -> None:
     """Integer division as compiled: a reciprocal in floating point and its correction (36 instructions)."""
     r, one, p, q = Value("reciprocal"), Value("divisor"), Value("P0", kind="P"), Value("P1", kind="P")

@@ -94,14 +94,13 @@ def schedule(instructions: Sequence[Instruction], pending: Pending) -> None:
 
     A second pass keeps the scoreboards of the first and adds what a loop's own end leaves pending at its start.
     """
-    before: Instruction | None = None
-    for one in instructions:
+    for i, one in enumerate(instructions):
         start = pending.cycle
         for value in one.operands:
             at, to_guard = pending.ready.get(value, (0, False))
             late = GUARD_DISTANCE - DISTANCE if to_guard and value is one.guard else 0
             start = max(start, at + late)
-        _lengthen(before, start - pending.cycle)
+        _lengthen(instructions[:i], start - pending.cycle)
         one.wait_mask |= _waits(one, pending)
         for board in range(N_SCOREBOARDS):
             if one.wait_mask >> board & 1:
@@ -109,13 +108,16 @@ def schedule(instructions: Sequence[Instruction], pending: Pending) -> None:
         one.stall = max(one.stall, LEAST_STALLS.get(one.base, 1))
         _note_results(one, pending, start)
         pending.cycle = start + one.stall
-        before = one
 
 
-def _lengthen(before: Instruction | None, cycles: int) -> None:
-    """Add the missing cycles to the stall count of the instruction before (a longer gap is closed by scoreboards)."""
-    if before is not None and cycles > 0:
-        before.stall = min(before.stall + cycles, LONGEST_STALL)
+def _lengthen(before: Sequence[Instruction], cycles: int) -> None:
+    """Add missing cycles to the stall counts before an instruction, the nearest first."""
+    for one in reversed(before):
+        if cycles <= 0:
+            return
+        added = min(cycles, LONGEST_STALL - one.stall)
+        one.stall += max(0, added)
+        cycles -= max(0, added)
 
 
 def _waits(one: Instruction, pending: Pending) -> int:

@@ -1,26 +1,111 @@
-"""GEMM designs to traces."""
+"""GEMM designs to traces, and what the other rooms ask of the family."""
 
 from __future__ import annotations
 
-from simulator.errors import UserError
-from simulator.kernels import gemm_wgmma
-from simulator.kernels.gemm_design import GemmDesign
+import math
+from dataclasses import replace
+from typing import Any
+
+from simulator.kernels import gemm_plain, gemm_specialized
+from simulator.kernels.gemm_design import FORMATS, GemmDesign
 from simulator.kernels.gemm_operands import allocate
-from simulator.kernels.gemm_tiles import divide, n_ctas
+from simulator.kernels.gemm_tiles import Work, cluster_tiles, divide, n_ctas
+from simulator.kernels.legality import updated
+from simulator.kernels.sampling import Extent
 from simulator.kernels.writer import KernelWriter
 from simulator.trace.kernel_trace import KernelTrace, Launch
 
 
-def build(design: GemmDesign, instruction_set: str) -> KernelTrace:
-    """The kernel that a compiler would make of ``design`` for chips that execute ``instruction_set``."""
-    grid = n_ctas(design)
-    cluster = (design.cluster, 1, 1)
-    launch = Launch((grid, 1, 1), (32 * design.n_warps, 1, 1), cluster, design.smem_bytes)
-    kernel = KernelWriter(f"gemm_{design.method}", instruction_set, launch)
+def build(design: GemmDesign, instruction_set: str, extent: Extent | None = None) -> KernelTrace:
+    """The kernel that a compiler would make of ``design`` for chips that execute ``instruction_set``; ``extent``: how much
+    of each CTA's work it does."""
+    launch = Launch((n_ctas(design), 1, 1), (32 * design.n_warps, 1, 1), (design.cluster, 1, 1), design.smem_bytes)
+    kernel = KernelWriter(f"gemm_{design.method}_{design.dtype}", instruction_set, launch)
     operands = allocate(design, kernel)
-    writers = {"wgmma": gemm_wgmma.build}
-    if design.method not in writers:
-        raise UserError(f"multiply {design.method} is not generated yet")
-    writers[design.method](design, kernel, operands, divide(design))
+    write = gemm_specialized.build if design.producer_warps else gemm_plain.build
+    write(design, kernel, operands, [_cut(work, extent) for work in divide(design)])
     registers = min(kernel.live_registers(), design.max_registers)
+    if design.producer_warps:
+        registers = gemm_specialized.launch_registers(design, registers)
     return kernel.trace(registers)
+
+
+def _cut(work: Work, extent: Extent | None) -> Work:
+    if extent is None:
+        return work
+    n = min(extent.units, len(work.k_steps))
+    steps = tuple(min(s, extent.steps) for s in work.k_steps[:n])
+    return replace(work, m=work.m[:n], n=work.n[:n], k=work.k[:n], k_steps=steps, valid=work.valid[:n])
+
+
+def extent_of(design: GemmDesign) -> Extent:
+    """Tiles of the busiest CTA, and k steps of a tile."""
+    groups = n_ctas(design) // design.cluster
+    if design.stream_k:
+        return Extent(math.ceil(cluster_tiles(design) / groups), design.k_steps)
+    units = math.ceil(cluster_tiles(design) * design.split_k / groups) if design.persistent else 1
+    return Extent(units, design.k_steps)
+
+
+def launched_on(design: GemmDesign, n_sms: int, ctas_per_sm: int) -> GemmDesign:
+    """A persistent launch takes all the CTAs that the chip holds, unless the design says how many."""
+    if design.persistent_ctas is not None or not (design.persistent or design.stream_k):
+        return design
+    return design.model_copy(update={"persistent_ctas": max(design.cluster, n_sms * ctas_per_sm)})
+
+
+def resources(design: GemmDesign) -> tuple[int, int, int]:
+    """(registers per thread, threads, bytes of shared memory) of a CTA, from the code alone."""
+    one = design.model_copy(update={"persistent_ctas": 1}) if design.persistent or design.stream_k else design
+    kernel = KernelWriter("resources", "", Launch((1, 1, 1), (32 * design.n_warps, 1, 1)))
+    kind = gemm_specialized.SpecializedKernel if design.producer_warps else gemm_plain.PlainKernel
+    kind(one, kernel, allocate(one, kernel))
+    registers = min(kernel.live_registers(), design.max_registers)
+    if design.producer_warps:
+        registers = gemm_specialized.launch_registers(design, registers)
+    return registers, 32 * design.n_warps, design.smem_bytes
+
+
+def neighbours(design: GemmDesign) -> list[tuple[str, GemmDesign]]:
+    """Single-step changes of a design, with what changes in words."""
+    tile = design.tile
+    changes: list[tuple[str, dict[str, Any]]] = [
+        ("stages + 1", {"stages": design.stages + 1}),
+        ("stages - 1", {"stages": design.stages - 1}),
+        ("tile m x 2", {"tile.m": tile.m * 2}),
+        ("tile m / 2", {"tile.m": tile.m // 2}),
+        ("tile n x 2", {"tile.n": tile.n * 2}),
+        ("tile n / 2", {"tile.n": tile.n // 2}),
+        ("tile k x 2", {"tile.k": tile.k * 2}),
+        ("tile k / 2", {"tile.k": tile.k // 2}),
+        ("warps x 2", {"warps": design.warps * 2}),
+        ("warps / 2", {"warps": design.warps // 2}),
+        ("group_m x 2", {"group_m": design.group_m * 2}),
+        ("group_m / 2", {"group_m": design.group_m // 2}),
+    ]
+    if design.loads == "tma" and design.cluster == 1:
+        changes.append(("cluster 2, multicast b", {"cluster": 2, "multicast": "b"}))
+    if design.producer_warps == 0 and design.method == "wgmma" and design.loads == "tma":
+        changes.append(("a producer warpgroup", {"producer_warps": 4}))
+    if design.swizzle < 128 and design.row_bytes % 128 == 0:
+        changes.append(("128-byte swizzle", {"swizzle_bytes": 128, "padding_bytes": 0}))
+    if not design.stream_k:
+        changes.append(("not persistent" if design.persistent else "persistent", {"persistent": not design.persistent}))
+    found = []
+    for what, update in changes:
+        try:
+            found.append((what, updated(design, update)))
+        except ValueError:
+            continue
+    return found  # type: ignore[return-value]
+
+
+def flops(design: GemmDesign) -> float:
+    """2 per multiply-add."""
+    return 2.0 * design.m * design.n * design.k
+
+
+def least_bytes(design: GemmDesign) -> float:
+    """Every input read once and every result written once."""
+    element = FORMATS[design.dtype].n_bytes
+    return float((design.m + design.n) * design.k * element + design.m * design.n * design.result_bytes)

@@ -104,9 +104,7 @@ class GemmDesign(Section):
         if self.multicast != "none" and self.cluster == 1:
             raise ValueError(f"multicast {self.multicast} needs a cluster of at least 2 CTAs (cluster is 1)")
         if self.producer_warps and (self.method != "wgmma" or self.loads != "tma"):
-            raise ValueError(
-                "producer_warps need multiply wgmma and loads tma: only bulk copies have a warp of their own"
-            )
+            raise ValueError("producer_warps need multiply wgmma and loads tma: only bulk copies have a warp of their own")
         if self.schedule == "ping_pong" and (not self.producer_warps or self.warpgroups != 2):
             raise ValueError("schedule ping_pong needs producer_warps and two consumer warpgroups (warps 8)")
         if self.stream_k and self.split_k > 1:
@@ -194,6 +192,30 @@ class GemmDesign(Section):
         elements = self.tile.m * self.tile.n
         threads = 32 * (GROUP_WARPS if self.schedule == "ping_pong" else self.warps)
         return -(-elements // threads)
+
+    @property
+    def is_serial(self) -> bool:
+        """Whether one stage of bulk copies is loaded and used in turn."""
+        return self.stages == 1 and self.loads == "tma" and not self.producer_warps
+
+    @property
+    def warp_grid(self) -> tuple[int, int]:
+        """Warps along m and n where single warps multiply: as Triton lays them out, the longer side is halved first."""
+        along_m, along_n = 1, 1
+        rows, columns = max(1, self.tile.m // 16), max(1, self.tile.n // 16)
+        while along_m * along_n < self.warps:
+            if rows / along_m >= columns / along_n and along_m < rows:
+                along_m *= 2
+            else:
+                along_n *= 2
+        return along_m, along_n
+
+    @property
+    def thread_tile(self) -> tuple[int, int]:
+        """Elements of a thread along m and n where threads multiply alone: 4 by 8 threads a warp, warps along n first."""
+        edge = math.isqrt(max(1, self.accumulators))
+        along_n = 1 << max(0, edge.bit_length() - 1)
+        return max(1, self.accumulators // along_n), along_n
 
     @property
     def waits_each(self) -> bool:

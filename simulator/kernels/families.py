@@ -1,0 +1,100 @@
+"""Every family of designs: what it is called, how it loads, what makes a kernel of it, what its limits are.
+
+A new family is one generator file and one entry here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import BaseModel, ValidationError
+
+from simulator.errors import UserError
+from simulator.hw.config import HardwareConfig
+from simulator.kernels import gemm
+from simulator.kernels.gemm_design import GemmDesign
+from simulator.kernels.gemm_legality import check_gemm
+from simulator.kernels.legality import Violation
+from simulator.kernels.sampling import Extent
+from simulator.trace.kernel_trace import KernelTrace
+
+
+@dataclass(frozen=True)
+class Family:
+    """Functions of a design. ``build(design, instruction_set, extent)``: its trace, or that of a part of its work;
+    ``check(design, hw)``: violations; ``resources``: (registers per thread, threads, bytes of shared memory) of a CTA;
+    ``launched_on(design, n_sms, ctas_per_sm)``: what depends on the chip's size is filled in; ``extent_of``: work of the
+    busiest CTA; ``neighbours``: (what changes, design) of single-step changes; ``flops``, ``least_bytes``: of the problem.
+    """
+
+    name: str
+    model: type[BaseModel]
+    build: Callable[..., KernelTrace]
+    check: Callable[[Any, HardwareConfig], list[Violation]]
+    resources: Callable[[Any], tuple[int, int, int]]
+    launched_on: Callable[[Any, int, int], Any]
+    extent_of: Callable[[Any], Extent]
+    neighbours: Callable[[Any], list[tuple[str, Any]]]
+    flops: Callable[[Any], float]
+    least_bytes: Callable[[Any], float]
+
+
+FAMILIES = {
+    "gemm": Family(
+        "gemm",
+        GemmDesign,
+        gemm.build,
+        check_gemm,
+        gemm.resources,
+        gemm.launched_on,
+        gemm.extent_of,
+        gemm.neighbours,
+        gemm.flops,
+        gemm.least_bytes,
+    ),
+}
+"""By ``kind``."""
+
+
+def family_of(design: BaseModel) -> Family:
+    """The family of a loaded design."""
+    return FAMILIES[str(design.kind)]  # type: ignore[attr-defined]
+
+
+def parse_design(values: object, where: str) -> BaseModel:
+    """A design from plain values; UserError names field, value and what is valid. ``where``: file or command."""
+    if not isinstance(values, dict):
+        raise UserError(f"{where} is not a design: it must be a mapping with the key 'kind' ({', '.join(FAMILIES)})")
+    kind = values.get("kind")
+    if kind not in FAMILIES:
+        raise UserError(f"{where}: kind '{kind}' is not known; kinds: {', '.join(FAMILIES)}")
+    try:
+        return FAMILIES[str(kind)].model.model_validate(values)
+    except ValidationError as error:
+        raise UserError(f"{where}: {_sentence(error, FAMILIES[str(kind)].model)}") from error
+
+
+def load_design(path: Path) -> BaseModel:
+    """A design from a YAML file."""
+    try:
+        values = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UserError(f"design {path} cannot be read ({error.strerror})") from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise UserError(f"design {path} is not YAML: {' '.join(str(error).split())}") from error
+    return parse_design(values, str(path))
+
+
+def _sentence(error: ValidationError, model: type[BaseModel]) -> str:
+    first = error.errors(include_url=False)[0]
+    field = ".".join(str(part) for part in first["loc"])
+    if first["type"] == "extra_forbidden":
+        return f"field '{field}' is not known; fields: {', '.join(model.model_fields)}"
+    if first["type"] == "missing":
+        return f"field '{field}' is missing"
+    message = first["msg"].removeprefix("Value error, ")
+    return f"{field} is {first['input']!r}: {message[0].lower()}{message[1:]}" if field else message

@@ -1,0 +1,158 @@
+"""The limits of GEMM designs."""
+
+from __future__ import annotations
+
+from simulator.hw.config import HardwareConfig
+from simulator.kernels.gemm_design import FORMATS, GROUP_WARPS, LARGEST_MMA_COLUMNS, MMA_ROWS, GemmDesign
+from simulator.kernels.gemm_specialized import role_registers
+from simulator.kernels.instruction_sets import instruction_set
+from simulator.kernels.legality import Violation, check_cluster, check_method, check_threads
+
+COPY_ALIGNMENT = 16
+"""Bytes: rows of tensors in bulk copies, chunks of asynchronous copies, inner extent of a box."""
+WARPGROUP_REGISTERS = 24
+"""Registers per thread that a consumer keeps beside its accumulators, at least."""
+
+
+def check_gemm(design: GemmDesign, hw: HardwareConfig) -> list[Violation]:
+    """Every limit that ``design`` breaks on ``hw``."""
+    found = check_method(design.method, design.dtype, design.loads, hw)
+    found += _store_needs(design, hw)
+    found += _multiply_shape(design)
+    found += _alignment(design)
+    found += _swizzle(design)
+    found += check_threads(32 * design.n_warps, hw)
+    found += check_cluster(design.cluster, 1, hw)
+    found += _multicast(design)
+    found += _shared_memory(design, hw)
+    found += _roles(design, hw)
+    return found
+
+
+def _store_needs(design: GemmDesign, hw: HardwareConfig) -> list[Violation]:
+    known = instruction_set(hw.identity.instruction_set)
+    if design.epilogue == "tma" and design.loads != "tma" and not known.has_bulk_copies:
+        return [Violation("epilogue", f"bulk stores (epilogue tma) need sm_90, {hw.name} executes {known.name}", "tma", known.name,
+                          "epilogue staged", {"epilogue": "staged"})]
+    return []
+
+
+def _multiple(rule: str, what: str, value: int, unit: int, why: str, path: str) -> list[Violation]:
+    """``value`` must be a positive multiple of ``unit``."""
+    if value % unit == 0:
+        return []
+    below, above = value // unit * unit, (value // unit + 1) * unit
+    nearest = below if below and value - below <= above - value else above
+    return [Violation(rule, f"{what} {value} is not a multiple of {unit}, {why}", value, unit, f"{what} {nearest}", {path: nearest})]
+
+
+def _multiply_shape(design: GemmDesign) -> list[Violation]:
+    tile, fmt = design.tile, design.format
+    if design.method == "wgmma":
+        groups = 1 if design.schedule == "ping_pong" else design.warpgroups
+        found = _multiple("warps", "warps", design.warps, GROUP_WARPS, "the warps of a warpgroup", "warps")
+        found += _multiple("tile_m", "tile m", tile.m, MMA_ROWS * groups, f"{MMA_ROWS} rows for each of {groups} warpgroups", "tile.m")
+        unit = 16 if design.dtype == "int8" and tile.n > 24 else 8
+        found += _multiple("tile_n", "tile n", tile.n, unit, "the step of the instruction's n", "tile.n")
+        if tile.n > LARGEST_MMA_COLUMNS and tile.n % LARGEST_MMA_COLUMNS:
+            found += _multiple("tile_n", "tile n", tile.n, LARGEST_MMA_COLUMNS, "the largest n of an instruction", "tile.n")
+        return found + _multiple("tile_k", "tile k", tile.k, fmt.async_k, f"the instruction's k for {design.dtype}", "tile.k")
+    if design.method == "mma_sync":
+        m, n, k = fmt.warp_shape
+        along_m, along_n = design.warp_grid
+        found = _multiple("tile_m", "tile m", tile.m, m * along_m, f"{m} rows for each of {along_m} warps along m", "tile.m")
+        found += _multiple("tile_n", "tile n", tile.n, n * along_n, f"{n} columns for each of {along_n} warps along n", "tile.n")
+        return found + _multiple("tile_k", "tile k", tile.k, k, f"the instruction's k for {design.dtype}", "tile.k")
+    edge_m, edge_n = design.thread_tile
+    found = _multiple("tile_n", "tile n", tile.n, 8 * edge_n, f"8 threads of {edge_n} columns", "tile.n")
+    return found + _multiple("tile_m", "tile m", tile.m, 4 * edge_m, f"4 threads of {edge_m} rows", "tile.m")
+
+
+def _alignment(design: GemmDesign) -> list[Violation]:
+    """Leading dimensions: what is copied in bulk or in chunks starts at multiples of 16 bytes."""
+    element = design.format.n_bytes
+    unit = COPY_ALIGNMENT // element
+    how = "bulk copies need rows of A and B" if design.loads == "tma" else "16-byte copies need rows of A and B"
+    found = []
+    if design.k % unit:
+        rounded = -(-design.k // unit) * unit
+        found.append(Violation("alignment", f"k {design.k} makes rows of {design.k * element} bytes; {how} to be multiples of 16 bytes",
+                               design.k * element, COPY_ALIGNMENT, f"pad k to {rounded}", {"k": rounded}))
+    if design.row_bytes % COPY_ALIGNMENT:
+        rounded = -(-design.row_bytes // COPY_ALIGNMENT) * unit
+        found.append(Violation("box", f"tile k {design.tile.k} makes tile rows of {design.row_bytes} bytes; copies take multiples of 16",
+                               design.row_bytes, COPY_ALIGNMENT, f"tile k {rounded}", {"tile.k": rounded}))
+    is_bulk = design.epilogue == "tma" and design.split_k == 1 and not design.stream_k
+    if design.epilogue != "direct" and design.n * design.result_bytes % COPY_ALIGNMENT and not (design.split_k > 1 or design.stream_k):
+        what = "a bulk store" if is_bulk else "16-byte stores"
+        found.append(Violation("alignment", f"n {design.n} makes rows of C of {design.n * design.result_bytes} bytes; {what} need "
+                               "multiples of 16 bytes", design.n * design.result_bytes, COPY_ALIGNMENT, "epilogue direct",
+                               {"epilogue": "direct"}))
+    return found
+
+
+def _swizzle(design: GemmDesign) -> list[Violation]:
+    """A box's inner extent is at most the swizzle span; a row is whole spans; padding goes with asynchronous copies."""
+    found = []
+    span = design.swizzle
+    if span and design.row_bytes % span:
+        fits = next((s for s in (64, 32) if s < span and design.row_bytes % s == 0), 0)
+        found.append(Violation("swizzle", f"tile rows of {design.row_bytes} bytes are not whole spans of a {span}-byte swizzle",
+                               design.row_bytes, span, f"swizzle_bytes {fits}", {"swizzle_bytes": fits}))
+    if design.padding_bytes and (design.loads == "tma" or design.method == "wgmma"):
+        found.append(Violation("padding", f"rows padded by {design.padding_bytes} bytes: bulk copies and warpgroup operands have no "
+                               "padding", design.padding_bytes, 0, "padding_bytes 0 (swizzled)", {"padding_bytes": 0}))
+    if design.padding_bytes and design.swizzle_bytes:
+        found.append(Violation("padding", f"padding_bytes {design.padding_bytes} together with a {design.swizzle_bytes}-byte swizzle",
+                               design.padding_bytes, 0, "padding_bytes 0", {"padding_bytes": 0}))
+    return found
+
+
+def _multicast(design: GemmDesign) -> list[Violation]:
+    if design.multicast == "none":
+        return []
+    extent = design.tile.m if design.multicast == "a" else design.tile.n
+    if extent % (8 * design.cluster) == 0:
+        return []
+    fits = max(c for c in range(1, design.cluster) if extent % (8 * c) == 0) if extent % 8 == 0 else 1
+    return [Violation("multicast", f"{extent} rows of {design.multicast.upper()} do not split into groups of 8 for {design.cluster} CTAs",
+                      extent, 8 * design.cluster, f"cluster {fits}", {"cluster": fits} if fits > 1 else
+                      {"cluster": 1, "multicast": "none"})]
+
+
+def _shared_memory(design: GemmDesign, hw: HardwareConfig) -> list[Violation]:
+    limit = hw.shared_memory.max_per_cta_bytes
+    if design.smem_bytes <= limit:
+        return []
+    message = (f"{design.smem_bytes:,} bytes of shared memory ({design.stages} stages of {design.stage_bytes:,}) are more than the "
+               f"{limit:,} that a CTA can have on {hw.name}")
+    for stages in range(design.stages - 1, 0, -1):
+        if design.model_copy(update={"stages": stages}).smem_bytes <= limit:
+            return [Violation("shared_memory", message, design.smem_bytes, limit, f"stages {stages}", {"stages": stages})]
+    for path, values in (("tile.k", (design.tile.k // 2,)), ("tile.n", (design.tile.n // 2,))):
+        if values[0] >= 16:
+            return [Violation("shared_memory", message, design.smem_bytes, limit, f"{path.replace('.', ' ')} {values[0]}",
+                              {path: values[0]})]
+    return [Violation("shared_memory", message, design.smem_bytes, limit)]
+
+
+def _roles(design: GemmDesign, hw: HardwareConfig) -> list[Violation]:
+    """Specialised warpgroups: what each role keeps must fit the register file together, and hold the accumulators."""
+    if design.producer_warps != GROUP_WARPS:
+        return []
+    consumer, producer = role_registers(design)
+    needed = (consumer * design.warpgroups + producer) * 32 * GROUP_WARPS
+    found = []
+    if needed > hw.sm.n_registers:
+        fits = (hw.sm.n_registers // (32 * GROUP_WARPS) - producer) // design.warpgroups // 8 * 8
+        found.append(Violation("registers", f"{design.warpgroups} consumer warpgroups with {consumer} registers and a producer with "
+                               f"{producer} take {needed:,} registers, an SM of {hw.name} has {hw.sm.n_registers:,}", needed,
+                               hw.sm.n_registers, f"consumer_registers {fits}", {"consumer_registers": fits}))
+    if design.accumulators + WARPGROUP_REGISTERS > consumer:
+        found.append(Violation("registers", f"{design.accumulators} accumulators per thread with {WARPGROUP_REGISTERS} others do not fit "
+                               f"{consumer} registers of a consumer", design.accumulators + WARPGROUP_REGISTERS, consumer,
+                               f"tile n {design.tile.n // 2}", {"tile.n": design.tile.n // 2}))
+    return found
+
+
+SUPPORTED = tuple(FORMATS)
