@@ -24,6 +24,7 @@ COMMAND_MODULES = (
     "access",
     "trace",
     "project",
+    "tile",
     "compare",
     "gate",
     "ncu",

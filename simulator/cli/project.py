@@ -13,10 +13,12 @@ from simulator.cli.progress import announce_compilation
 from simulator.errors import UserError
 
 if TYPE_CHECKING:
+    from simulator.hw.config import HardwareConfig
     from simulator.trace.kernel_trace import KernelTrace
 
 ELF_MAGIC = b"\x7fELF"
 ZIP_MAGIC = b"PK"
+DESIGN_SUFFIXES = (".yaml", ".yml")
 
 
 def register(app: typer.Typer) -> None:
@@ -25,15 +27,13 @@ def register(app: typer.Typer) -> None:
 
 
 def project(
-    source: Annotated[Path, typer.Argument(metavar="SOURCE", help="A trace (.npz), or a cubin with --launch.")],
+    source: Annotated[
+        Path, typer.Argument(metavar="SOURCE", help="A trace (.npz), a cubin with --launch, or a tile design (.yaml).")
+    ],
     hw: Annotated[str, typer.Option(help="Chip: a name, or a YAML file.")],
     launch: Annotated[Path | None, typer.Option(help="Launch of the cubin: a JSON or YAML file.")] = None,
-    kernel: Annotated[
-        str | None, typer.Option(help="Kernel of the cubin (default: the one that the launch names).")
-    ] = None,
-    overrides: Annotated[
-        list[str] | None, typer.Option("--set", metavar="PATH=VALUE", help="Override a hardware value.")
-    ] = None,
+    kernel: Annotated[str | None, typer.Option(help="Kernel of the cubin (default: the one that the launch names).")] = None,
+    overrides: Annotated[list[str] | None, typer.Option("--set", metavar="PATH=VALUE", help="Override a hardware value.")] = None,
     allow_unknown: Annotated[bool, typer.Option(help="Go on past unknown opcodes, and list them.")] = False,
     report: Annotated[Path | None, typer.Option(metavar="F.html", help="Write a self-contained HTML page.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Write one JSON document to stdout.")] = False,
@@ -47,7 +47,7 @@ def project(
     chip.execution_sections()
     if report is not None:
         require_writable(report)
-    found = project_trace(_trace(source, launch, kernel, allow_unknown, hw), chip)
+    found = project_trace(_trace(source, launch, kernel, allow_unknown, hw, chip), chip)
     if report is not None:
         atomic_write(report, projection_html.render_page(found))
         stderr.print(f"Wrote {report}")
@@ -57,25 +57,47 @@ def project(
         stdout().print(projection_text.render(found))
 
 
-def _trace(source: Path, launch: Path | None, kernel: str | None, allow_unknown: bool, hw: str) -> KernelTrace:
-    """The trace in ``source``, or the one that the cubin ``source`` gives under ``launch``."""
+def _trace(
+    source: Path, launch: Path | None, kernel: str | None, allow_unknown: bool, hw: str, chip: HardwareConfig
+) -> KernelTrace:
+    """The trace in ``source``, the one that the cubin ``source`` gives under ``launch``, or that of the design."""
     from simulator.frontends.sass.launch import load_launch
     from simulator.trace.io import load_trace
     from simulator.validation.traces import cached_trace
     from simulator.validation.warm_up import ensure_compiled
 
+    if source.suffix in DESIGN_SUFFIXES:
+        return _designed(source, launch, chip)
     magic = _first_bytes(source)
     if magic.startswith(ZIP_MAGIC) or source.suffix == ".npz":
         if launch is not None:
             raise UserError(f"--launch goes with a cubin; {source} is a trace and holds its launch")
         return load_trace(source)
     if not magic.startswith(ELF_MAGIC) and source.suffix != ".cubin":
-        raise UserError(f"{source} is neither a trace (.npz) nor a cubin")
+        raise UserError(f"{source} is neither a trace (.npz), a cubin nor a tile design (.yaml)")
     if launch is None:
         raise UserError(f"{source} is a cubin: give its launch with --launch FILE.json or FILE.yaml")
     spec = load_launch(launch)
     ensure_compiled(hw, announce_compilation)
     return cached_trace(source, spec, kernel, allow_unknown)
+
+
+def _designed(source: Path, launch: Path | None, chip: HardwareConfig) -> KernelTrace:
+    """The trace of a tile design; an illegal one ends the command with exit code 1."""
+    from simulator.kernels.families import family_of, load_design
+    from simulator.projection.tile_card import check_design, ready_to_build
+
+    if launch is not None:
+        raise UserError(f"--launch goes with a cubin; {source} is a design and makes its launch")
+    design = load_design(source)
+    violations = check_design(design, chip)
+    if violations:
+        for violation in violations:
+            change = f"; nearest legal change: {violation.change}" if violation.change else ""
+            stderr.print(f"Error: {source} is not legal on {chip.name}: {violation.message}{change}", soft_wrap=True)
+        raise typer.Exit(1)
+    ready, _, _ = ready_to_build(design, chip)
+    return family_of(design).build(ready, chip.identity.instruction_set)
 
 
 def _first_bytes(source: Path) -> bytes:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import Any
 
 from simulator.kernels import gemm_plain, gemm_specialized
 from simulator.kernels.gemm_design import FORMATS, GemmDesign
 from simulator.kernels.gemm_operands import allocate
-from simulator.kernels.gemm_tiles import Work, cluster_tiles, divide, n_ctas
+from simulator.kernels.gemm_tiles import cluster_tiles, divide, n_ctas
 from simulator.kernels.legality import updated
 from simulator.kernels.sampling import Extent
 from simulator.kernels.writer import KernelWriter
@@ -23,19 +22,11 @@ def build(design: GemmDesign, instruction_set: str, extent: Extent | None = None
     kernel = KernelWriter(f"gemm_{design.method}_{design.dtype}", instruction_set, launch)
     operands = allocate(design, kernel)
     write = gemm_specialized.build if design.producer_warps else gemm_plain.build
-    write(design, kernel, operands, [_cut(work, extent) for work in divide(design)])
+    write(design, kernel, operands, divide(design, extent))
     registers = min(kernel.live_registers(), design.max_registers)
     if design.producer_warps:
         registers = gemm_specialized.launch_registers(design, registers)
     return kernel.trace(registers)
-
-
-def _cut(work: Work, extent: Extent | None) -> Work:
-    if extent is None:
-        return work
-    n = min(extent.units, len(work.k_steps))
-    steps = tuple(min(s, extent.steps) for s in work.k_steps[:n])
-    return replace(work, m=work.m[:n], n=work.n[:n], k=work.k[:n], k_steps=steps, valid=work.valid[:n])
 
 
 def extent_of(design: GemmDesign) -> Extent:

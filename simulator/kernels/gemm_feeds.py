@@ -51,6 +51,7 @@ class BulkFeed:
             scalar_work(block, 3)
             block.op("SYNCS.EXCH.64", [], [Value("init", kind="UR")], slot=f"init{stage}")
             block.op("BAR.SYNC.DEFER_BLOCKING", slot=f"bar{stage}")
+        scalar_work(block, 40)
 
     def fill(self, block: Block) -> None:
         scalar_work(block, 4)

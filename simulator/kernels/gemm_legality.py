@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 from simulator.hw.config import HardwareConfig
-from simulator.kernels.gemm_design import FORMATS, GROUP_WARPS, LARGEST_MMA_COLUMNS, MMA_ROWS, GemmDesign
+from simulator.kernels.gemm_design import GROUP_WARPS, LARGEST_MMA_COLUMNS, MMA_ROWS, GemmDesign
 from simulator.kernels.gemm_specialized import role_registers
 from simulator.kernels.instruction_sets import instruction_set
 from simulator.kernels.legality import Violation, check_cluster, check_method, check_threads
@@ -26,14 +29,32 @@ def check_gemm(design: GemmDesign, hw: HardwareConfig) -> list[Violation]:
     found += _multicast(design)
     found += _shared_memory(design, hw)
     found += _roles(design, hw)
-    return found
+    return [replace(violation, update=_with_dependents(violation.update)) for violation in found]
+
+
+def _with_dependents(update: dict[str, Any]) -> dict[str, Any]:
+    """A change together with the options that make no sense without what it takes away."""
+    more: dict[str, Any] = {}
+    if update.get("cluster") == 1:
+        more |= {"multicast": "none"}
+    if update.get("loads") == "cp_async" or update.get("multiply", "wgmma") != "wgmma":
+        more |= {"producer_warps": 0, "schedule": "cooperative", "cluster": 1, "multicast": "none"}
+    return more | update
 
 
 def _store_needs(design: GemmDesign, hw: HardwareConfig) -> list[Violation]:
     known = instruction_set(hw.identity.instruction_set)
     if design.epilogue == "tma" and design.loads != "tma" and not known.has_bulk_copies:
-        return [Violation("epilogue", f"bulk stores (epilogue tma) need sm_90, {hw.name} executes {known.name}", "tma", known.name,
-                          "epilogue staged", {"epilogue": "staged"})]
+        return [
+            Violation(
+                "epilogue",
+                f"bulk stores (epilogue tma) need sm_90, {hw.name} executes {known.name}",
+                "tma",
+                known.name,
+                "epilogue staged",
+                {"epilogue": "staged"},
+            )
+        ]
     return []
 
 
@@ -43,7 +64,9 @@ def _multiple(rule: str, what: str, value: int, unit: int, why: str, path: str) 
         return []
     below, above = value // unit * unit, (value // unit + 1) * unit
     nearest = below if below and value - below <= above - value else above
-    return [Violation(rule, f"{what} {value} is not a multiple of {unit}, {why}", value, unit, f"{what} {nearest}", {path: nearest})]
+    return [
+        Violation(rule, f"{what} {value} is not a multiple of {unit}, {why}", value, unit, f"{what} {nearest}", {path: nearest})
+    ]
 
 
 def _multiply_shape(design: GemmDesign) -> list[Violation]:
@@ -51,7 +74,9 @@ def _multiply_shape(design: GemmDesign) -> list[Violation]:
     if design.method == "wgmma":
         groups = 1 if design.schedule == "ping_pong" else design.warpgroups
         found = _multiple("warps", "warps", design.warps, GROUP_WARPS, "the warps of a warpgroup", "warps")
-        found += _multiple("tile_m", "tile m", tile.m, MMA_ROWS * groups, f"{MMA_ROWS} rows for each of {groups} warpgroups", "tile.m")
+        found += _multiple(
+            "tile_m", "tile m", tile.m, MMA_ROWS * groups, f"{MMA_ROWS} rows for each of {groups} warpgroups", "tile.m"
+        )
         unit = 16 if design.dtype == "int8" and tile.n > 24 else 8
         found += _multiple("tile_n", "tile n", tile.n, unit, "the step of the instruction's n", "tile.n")
         if tile.n > LARGEST_MMA_COLUMNS and tile.n % LARGEST_MMA_COLUMNS:
@@ -59,6 +84,10 @@ def _multiply_shape(design: GemmDesign) -> list[Violation]:
         return found + _multiple("tile_k", "tile k", tile.k, fmt.async_k, f"the instruction's k for {design.dtype}", "tile.k")
     if design.method == "mma_sync":
         m, n, k = fmt.warp_shape
+        if design.warps & (design.warps - 1):
+            below = 1 << (design.warps.bit_length() - 1)
+            message = f"warps {design.warps} is not a power of two: warps are laid out by halving the tile"
+            return [Violation("warps", message, design.warps, below, f"warps {below}", {"warps": below})]
         along_m, along_n = design.warp_grid
         found = _multiple("tile_m", "tile m", tile.m, m * along_m, f"{m} rows for each of {along_m} warps along m", "tile.m")
         found += _multiple("tile_n", "tile n", tile.n, n * along_n, f"{n} columns for each of {along_n} warps along n", "tile.n")
@@ -76,18 +105,45 @@ def _alignment(design: GemmDesign) -> list[Violation]:
     found = []
     if design.k % unit:
         rounded = -(-design.k // unit) * unit
-        found.append(Violation("alignment", f"k {design.k} makes rows of {design.k * element} bytes; {how} to be multiples of 16 bytes",
-                               design.k * element, COPY_ALIGNMENT, f"pad k to {rounded}", {"k": rounded}))
+        found.append(
+            Violation(
+                "alignment",
+                f"k {design.k} makes rows of {design.k * element} bytes; {how} to be multiples of 16 bytes",
+                design.k * element,
+                COPY_ALIGNMENT,
+                f"pad k to {rounded}",
+                {"k": rounded},
+            )
+        )
     if design.row_bytes % COPY_ALIGNMENT:
         rounded = -(-design.row_bytes // COPY_ALIGNMENT) * unit
-        found.append(Violation("box", f"tile k {design.tile.k} makes tile rows of {design.row_bytes} bytes; copies take multiples of 16",
-                               design.row_bytes, COPY_ALIGNMENT, f"tile k {rounded}", {"tile.k": rounded}))
+        found.append(
+            Violation(
+                "box",
+                f"tile k {design.tile.k} makes tile rows of {design.row_bytes} bytes; copies take multiples of 16",
+                design.row_bytes,
+                COPY_ALIGNMENT,
+                f"tile k {rounded}",
+                {"tile.k": rounded},
+            )
+        )
     is_bulk = design.epilogue == "tma" and design.split_k == 1 and not design.stream_k
-    if design.epilogue != "direct" and design.n * design.result_bytes % COPY_ALIGNMENT and not (design.split_k > 1 or design.stream_k):
+    if (
+        design.epilogue != "direct"
+        and design.n * design.result_bytes % COPY_ALIGNMENT
+        and not (design.split_k > 1 or design.stream_k)
+    ):
         what = "a bulk store" if is_bulk else "16-byte stores"
-        found.append(Violation("alignment", f"n {design.n} makes rows of C of {design.n * design.result_bytes} bytes; {what} need "
-                               "multiples of 16 bytes", design.n * design.result_bytes, COPY_ALIGNMENT, "epilogue direct",
-                               {"epilogue": "direct"}))
+        found.append(
+            Violation(
+                "alignment",
+                f"n {design.n} makes rows of C of {design.n * design.result_bytes} bytes; {what} need multiples of 16 bytes",
+                design.n * design.result_bytes,
+                COPY_ALIGNMENT,
+                "epilogue direct",
+                {"epilogue": "direct"},
+            )
+        )
     return found
 
 
@@ -97,14 +153,38 @@ def _swizzle(design: GemmDesign) -> list[Violation]:
     span = design.swizzle
     if span and design.row_bytes % span:
         fits = next((s for s in (64, 32) if s < span and design.row_bytes % s == 0), 0)
-        found.append(Violation("swizzle", f"tile rows of {design.row_bytes} bytes are not whole spans of a {span}-byte swizzle",
-                               design.row_bytes, span, f"swizzle_bytes {fits}", {"swizzle_bytes": fits}))
+        found.append(
+            Violation(
+                "swizzle",
+                f"tile rows of {design.row_bytes} bytes are not whole spans of a {span}-byte swizzle",
+                design.row_bytes,
+                span,
+                f"swizzle_bytes {fits}",
+                {"swizzle_bytes": fits},
+            )
+        )
     if design.padding_bytes and (design.loads == "tma" or design.method == "wgmma"):
-        found.append(Violation("padding", f"rows padded by {design.padding_bytes} bytes: bulk copies and warpgroup operands have no "
-                               "padding", design.padding_bytes, 0, "padding_bytes 0 (swizzled)", {"padding_bytes": 0}))
+        found.append(
+            Violation(
+                "padding",
+                f"rows padded by {design.padding_bytes} bytes: bulk copies and warpgroup operands have no padding",
+                design.padding_bytes,
+                0,
+                "padding_bytes 0 (swizzled)",
+                {"padding_bytes": 0},
+            )
+        )
     if design.padding_bytes and design.swizzle_bytes:
-        found.append(Violation("padding", f"padding_bytes {design.padding_bytes} together with a {design.swizzle_bytes}-byte swizzle",
-                               design.padding_bytes, 0, "padding_bytes 0", {"padding_bytes": 0}))
+        found.append(
+            Violation(
+                "padding",
+                f"padding_bytes {design.padding_bytes} together with a {design.swizzle_bytes}-byte swizzle",
+                design.padding_bytes,
+                0,
+                "padding_bytes 0",
+                {"padding_bytes": 0},
+            )
+        )
     return found
 
 
@@ -115,24 +195,36 @@ def _multicast(design: GemmDesign) -> list[Violation]:
     if extent % (8 * design.cluster) == 0:
         return []
     fits = max(c for c in range(1, design.cluster) if extent % (8 * c) == 0) if extent % 8 == 0 else 1
-    return [Violation("multicast", f"{extent} rows of {design.multicast.upper()} do not split into groups of 8 for {design.cluster} CTAs",
-                      extent, 8 * design.cluster, f"cluster {fits}", {"cluster": fits} if fits > 1 else
-                      {"cluster": 1, "multicast": "none"})]
+    return [
+        Violation(
+            "multicast",
+            f"{extent} rows of {design.multicast.upper()} do not split into groups of 8 for {design.cluster} CTAs",
+            extent,
+            8 * design.cluster,
+            f"cluster {fits}",
+            {"cluster": fits} if fits > 1 else {"cluster": 1, "multicast": "none"},
+        )
+    ]
 
 
 def _shared_memory(design: GemmDesign, hw: HardwareConfig) -> list[Violation]:
     limit = hw.shared_memory.max_per_cta_bytes
     if design.smem_bytes <= limit:
         return []
-    message = (f"{design.smem_bytes:,} bytes of shared memory ({design.stages} stages of {design.stage_bytes:,}) are more than the "
-               f"{limit:,} that a CTA can have on {hw.name}")
+    message = (
+        f"{design.smem_bytes:,} bytes of shared memory ({design.stages} stages of {design.stage_bytes:,}) are more than the "
+        f"{limit:,} that a CTA can have on {hw.name}"
+    )
     for stages in range(design.stages - 1, 0, -1):
         if design.model_copy(update={"stages": stages}).smem_bytes <= limit:
             return [Violation("shared_memory", message, design.smem_bytes, limit, f"stages {stages}", {"stages": stages})]
     for path, values in (("tile.k", (design.tile.k // 2,)), ("tile.n", (design.tile.n // 2,))):
         if values[0] >= 16:
-            return [Violation("shared_memory", message, design.smem_bytes, limit, f"{path.replace('.', ' ')} {values[0]}",
-                              {path: values[0]})]
+            return [
+                Violation(
+                    "shared_memory", message, design.smem_bytes, limit, f"{path.replace('.', ' ')} {values[0]}", {path: values[0]}
+                )
+            ]
     return [Violation("shared_memory", message, design.smem_bytes, limit)]
 
 
@@ -145,14 +237,28 @@ def _roles(design: GemmDesign, hw: HardwareConfig) -> list[Violation]:
     found = []
     if needed > hw.sm.n_registers:
         fits = (hw.sm.n_registers // (32 * GROUP_WARPS) - producer) // design.warpgroups // 8 * 8
-        found.append(Violation("registers", f"{design.warpgroups} consumer warpgroups with {consumer} registers and a producer with "
-                               f"{producer} take {needed:,} registers, an SM of {hw.name} has {hw.sm.n_registers:,}", needed,
-                               hw.sm.n_registers, f"consumer_registers {fits}", {"consumer_registers": fits}))
+        found.append(
+            Violation(
+                "registers",
+                f"{design.warpgroups} consumer warpgroups with {consumer} registers and a producer with "
+                f"{producer} take {needed:,} registers, an SM of {hw.name} has {hw.sm.n_registers:,}",
+                needed,
+                hw.sm.n_registers,
+                f"consumer_registers {fits}",
+                {"consumer_registers": fits},
+            )
+        )
     if design.accumulators + WARPGROUP_REGISTERS > consumer:
-        found.append(Violation("registers", f"{design.accumulators} accumulators per thread with {WARPGROUP_REGISTERS} others do not fit "
-                               f"{consumer} registers of a consumer", design.accumulators + WARPGROUP_REGISTERS, consumer,
-                               f"tile n {design.tile.n // 2}", {"tile.n": design.tile.n // 2}))
+        found.append(
+            Violation(
+                "registers",
+                f"{design.accumulators} accumulators and {WARPGROUP_REGISTERS} others, {design.accumulators + WARPGROUP_REGISTERS} "
+                f"registers per thread, do not fit the {consumer} of a consumer",
+                design.accumulators + WARPGROUP_REGISTERS,
+                consumer,
+                f"tile n {design.tile.n // 2}",
+                {"tile.n": design.tile.n // 2},
+            )
+        )
     return found
 
-
-SUPPORTED = tuple(FORMATS)

@@ -13,7 +13,7 @@ from simulator.kernels.writer import Block, CtaClass, KernelWriter
 
 SCALAR_BEFORE = 14
 """Scalar instructions of a step before its first multiply-add (compiled Triton loops have 12 to 16)."""
-SCALAR_BETWEEN = 34
+SCALAR_BETWEEN = 42
 """And behind it, under the multiply-adds: next stage, predicates and descriptors of the next copies."""
 
 

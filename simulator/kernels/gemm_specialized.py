@@ -8,13 +8,13 @@ from simulator.kernels.code_fragments import divide, read_launch, scalar_work, z
 from simulator.kernels.control_words import Value
 from simulator.kernels.gemm_design import GROUP_WARPS, GemmDesign
 from simulator.kernels.gemm_epilogue_specialized import SpecializedEpilogue
+from simulator.kernels.gemm_multiply import multiply_adds, operand_events
 from simulator.kernels.gemm_operands import Operands, copy_events, ring_events
 from simulator.kernels.gemm_tiles import Work
-from simulator.kernels.gemm_multiply import multiply_adds, operand_events
 from simulator.kernels.writer import Block, CtaClass, KernelWriter, Warp
 
 SCALAR_BEFORE = 12
-SCALAR_BEHIND = 10
+SCALAR_BEHIND = 16
 """Descriptor arithmetic of a step around its multiply-adds (compiled code: about 12 instructions for each of them)."""
 TURN_BARRIER = 4
 """Named barriers 4 and 5 hand the tensor cores from one warpgroup to the other."""
@@ -87,6 +87,7 @@ class SpecializedKernel:
         block.op("SYNCS.PHASECHK.TRANS64.TRYWAIT", [free], [rows], slot="wait")
         block.op("BRA", [], [], guard=free)
         block.op("SYNCS.ARRIVE.TRANS64", [], [index], slot="expect")
+        scalar_work(block, 8)
         for i in range(len(self.operands.boxes)):
             block.op("IADD3", [rows], [rows])
             block.op("R2UR", [], [rows])

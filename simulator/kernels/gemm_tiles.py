@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from simulator.kernels.gemm_design import GemmDesign
+from simulator.kernels.sampling import Extent
 
 
 @dataclass(frozen=True)
@@ -55,58 +56,66 @@ def cluster_shape(design: GemmDesign) -> tuple[int, int]:
     return (1, design.cluster) if design.multicast == "a" else (design.cluster, 1)
 
 
-def divide(design: GemmDesign) -> list[Work]:
-    """All work, by CTA class."""
+def divide(design: GemmDesign, extent: Extent | None = None) -> list[Work]:
+    """All work, by CTA class; ``extent``: at most so many units of a CTA and steps of a unit."""
     ctas = np.arange(n_ctas(design))
     group, rank = ctas // design.cluster, ctas % design.cluster
-    units = _stream_units(design, group) if design.stream_k else _tile_units(design, group)
-    classes: dict[tuple, list[int]] = {}
-    for place, own in enumerate(units):
-        shape = tuple((steps, *_valid(design, int(tile), int(rank[place]))) for tile, _, steps in own)
-        classes.setdefault(shape, []).append(place)
-    return [_work(design, ctas[places], rank[places], [units[p] for p in places], shape) for shape, places in classes.items()]
-
-
-def _tile_units(design: GemmDesign, group: np.ndarray) -> list[list[tuple[int, int, int]]]:
-    """(tile, first k step, k steps) of every CTA."""
-    tiles = cluster_tiles(design)
-    n_groups = int(group[-1]) + 1
-    units = []
-    for g in group.tolist():
-        if design.persistent:
-            units.append(
-                [
-                    (unit % tiles, unit // tiles * design.k_steps, _steps(design, unit // tiles))
-                    for unit in range(g, tiles * design.split_k, n_groups)
-                ]
+    tile, first, steps = _stream_units(design, group) if design.stream_k else _tile_units(design, group)
+    if extent is not None:
+        tile, first = tile[: extent.units], first[: extent.units]
+        steps = np.minimum(steps[: extent.units], extent.steps)
+    row, column = _place(design, tile, np.broadcast_to(rank, tile.shape))
+    row, column = row * design.tile.m, column * design.tile.n
+    rows = np.clip(design.m - row, 0, design.tile.m) * (steps > 0)
+    columns = np.clip(design.n - column, 0, design.tile.n) * (steps > 0)
+    kinds, number = np.unique(np.concatenate([steps, rows, columns]), axis=1, return_inverse=True)
+    works = []
+    for kind, shape in enumerate(kinds.T):
+        members = np.flatnonzero(number.ravel() == kind)
+        own = tuple(int(s) for s in shape[: len(steps)] if s > 0)
+        n = len(own)
+        valid = tuple(zip(shape[len(steps) :][:n].tolist(), shape[2 * len(steps) :][:n].tolist(), strict=True))
+        works.append(
+            Work(
+                members=ctas[members],
+                m=row[:n, members],
+                n=column[:n, members],
+                k=first[:n, members],
+                k_steps=own,
+                valid=valid,
+                is_partial=design.split_k > 1 or design.stream_k,
             )
-        else:
-            units.append([(g % tiles, g // tiles * design.k_steps, _steps(design, g // tiles))])
-    return units
+        )
+    return works
 
 
-def _steps(design: GemmDesign, split: int) -> int:
-    """k steps of a split: the last may be short."""
+Units = tuple[np.ndarray, np.ndarray, np.ndarray]
+"""(tile, first k step, k steps; 0: none) of every unit and CTA, int64 [n_units, n_ctas] each."""
+
+
+def _tile_units(design: GemmDesign, group: np.ndarray) -> Units:
+    tiles = cluster_tiles(design)
+    n_all = tiles * design.split_k
+    n_groups = int(group[-1]) + 1
+    rounds = -(-n_all // n_groups) if design.persistent else 1
+    unit = group[None, :] + np.arange(rounds)[:, None] * n_groups
+    split = np.minimum(unit // tiles, design.split_k - 1)
     total = -(-design.k // design.tile.k)
-    return max(1, min(design.k_steps, total - split * design.k_steps))
+    steps = np.clip(total - split * design.k_steps, 1, design.k_steps)
+    return unit % tiles, split * design.k_steps, np.where(unit < n_all, steps, 0)
 
 
-def _stream_units(design: GemmDesign, group: np.ndarray) -> list[list[tuple[int, int, int]]]:
+def _stream_units(design: GemmDesign, group: np.ndarray) -> Units:
     """Stream-K: all k steps of all tiles in one row, cut into equal parts, one a CTA."""
     n_groups = int(group[-1]) + 1
     total = cluster_tiles(design) * design.k_steps
     cuts = np.arange(n_groups + 1) * total // n_groups
-    units = []
-    for g in group.tolist():
-        own = []
-        at = int(cuts[g])
-        while at < cuts[g + 1]:
-            tile, step = divmod(at, design.k_steps)
-            steps = min(design.k_steps - step, int(cuts[g + 1]) - at)
-            own.append((tile, step, steps))
-            at += steps
-        units.append(own)
-    return units
+    most = int(np.max(-(-cuts[1:] // design.k_steps) - cuts[:-1] // design.k_steps))
+    begin, end = cuts[group], cuts[group + 1]
+    tile = begin // design.k_steps + np.arange(most)[:, None]
+    low = np.maximum(begin, tile * design.k_steps)
+    high = np.minimum(end, (tile + 1) * design.k_steps)
+    return np.minimum(tile, cluster_tiles(design) - 1), low % design.k_steps, np.maximum(0, high - low)
 
 
 def _place(design: GemmDesign, tile: np.ndarray, rank: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -114,32 +123,6 @@ def _place(design: GemmDesign, tile: np.ndarray, rank: np.ndarray) -> tuple[np.n
     along_m, along_n = cluster_shape(design)
     if design.cluster == 1:
         return raster(design, tile)
-    shape = design.model_copy(
-        update={"tile": design.tile.model_copy(update={"m": design.tile.m * along_m, "n": design.tile.n * along_n})}
-    )
-    row, column = raster(shape, tile)
+    enlarged = design.tile.model_copy(update={"m": design.tile.m * along_m, "n": design.tile.n * along_n})
+    row, column = raster(design.model_copy(update={"tile": enlarged}), tile)
     return row * along_m + rank % along_m, column * along_n + rank // along_m
-
-
-def _valid(design: GemmDesign, tile: int, rank: int) -> tuple[int, int]:
-    row, column = _place(design, np.array([tile]), np.array([rank]))
-    rows = min(design.tile.m, design.m - int(row[0]) * design.tile.m)
-    columns = min(design.tile.n, design.n - int(column[0]) * design.tile.n)
-    return max(0, rows), max(0, columns)
-
-
-def _work(
-    design: GemmDesign, members: np.ndarray, rank: np.ndarray, units: list[list[tuple[int, int, int]]], shape: tuple
-) -> Work:
-    tile = np.array([[u[0] for u in own] for own in units], np.int64).T
-    first = np.array([[u[1] for u in own] for own in units], np.int64).T
-    row, column = _place(design, tile, np.broadcast_to(rank, tile.shape))
-    return Work(
-        members=members,
-        m=row * design.tile.m,
-        n=column * design.tile.n,
-        k=first,
-        k_steps=tuple(s[0] for s in shape),
-        valid=tuple((s[1], s[2]) for s in shape),
-        is_partial=design.split_k > 1 or design.stream_k,
-    )

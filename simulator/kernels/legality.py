@@ -76,7 +76,10 @@ def check_threads(n_threads: int, hw: HardwareConfig) -> list[Violation]:
     warps = limit // hw.sm.warp_size
     return [
         Violation(
-            "threads", f"{n_threads:,} threads per CTA are more than {limit:,} on {hw.name}", n_threads, limit,
+            "threads",
+            f"{n_threads:,} threads per CTA are more than {limit:,} on {hw.name}",
+            n_threads,
+            limit,
             f"at most {warps} warps in all",
         )
     ]
@@ -96,7 +99,10 @@ def check_registers(registers: int, n_threads: int, hw: HardwareConfig) -> list[
             "registers",
             f"{registers} registers for each of {n_threads} threads take {needed:,} registers, "
             f"an SM of {hw.name} has {hw.sm.n_registers:,}",
-            needed, hw.sm.n_registers, f"at most {fits} registers per thread", {"max_registers": fits // 8 * 8} if fits >= 24 else {},
+            needed,
+            hw.sm.n_registers,
+            f"at most {fits} registers per thread",
+            {"max_registers": fits // 8 * 8} if fits >= 24 else {},
         )
     ]
 
@@ -110,8 +116,14 @@ def check_cluster(size: int, n_ctas_along: int, hw: HardwareConfig) -> list[Viol
     limit = hw.cluster.max_size
     if size > limit:
         return [
-            Violation("cluster", f"a cluster of {size} CTAs is above the portable size of {hw.name}, {limit}", size, limit,
-                      f"cluster {limit}", {"cluster": limit})
+            Violation(
+                "cluster",
+                f"a cluster of {size} CTAs is above the portable size of {hw.name}, {limit}",
+                size,
+                limit,
+                f"cluster {limit}",
+                {"cluster": limit},
+            )
         ]
     return []
 
@@ -128,13 +140,23 @@ def check_method(method: str, dtype: str, loads: str, hw: HardwareConfig, cluste
         found.append(_missing_format(method, dtype, hw))
     if loads == "tma" and not known.has_bulk_copies:
         found.append(
-            Violation("loads", f"tensor bulk copies (loads tma) need sm_90, {hw.name} executes {known.name}", "tma", known.name,
-                      "loads cp_async", {"loads": "cp_async", "epilogue": "staged"})
+            Violation(
+                "loads",
+                f"tensor bulk copies (loads tma) need sm_90, {hw.name} executes {known.name}",
+                "tma",
+                known.name,
+                "loads cp_async",
+                {"loads": "cp_async", "epilogue": "staged"},
+            )
         )
     if loads == "cp_async" and not known.has_async_copies:
         found.append(
-            Violation("loads", f"asynchronous copies (loads cp_async) need sm_80, {hw.name} executes {known.name}", "cp_async",
-                      known.name)
+            Violation(
+                "loads",
+                f"asynchronous copies (loads cp_async) need sm_80, {hw.name} executes {known.name}",
+                "cp_async",
+                known.name,
+            )
         )
     return found
 
@@ -143,10 +165,22 @@ def _missing_format(method: str, dtype: str, hw: HardwareConfig) -> Violation:
     known = instruction_set(hw.identity.instruction_set)
     others = [m for m in ("wgmma", "mma_sync", "ffma") if dtype in known.formats(m)]
     if others:
-        update = {"multiply": others[0]} | ({"producer_warps": 0} if others[0] != "wgmma" else {})
-        return Violation("multiply", f"{hw.name} ({known.name}) does not multiply {dtype} by {method}", method, ", ".join(others),
-                         f"multiply {others[0]}", update)
+        update = {"multiply": others[0]}
+        return Violation(
+            "multiply",
+            f"{hw.name} ({known.name}) does not multiply {dtype} by {method}",
+            method,
+            ", ".join(others),
+            f"multiply {others[0]}",
+            update,
+        )
     formats = [f for f in ("fp16", "bf16", "tf32", "int8", "fp8_e4m3") if f in known.formats("mma_sync")] or ["fp32"]
     nearest = "bf16" if "bf16" in formats else formats[0]
-    return Violation("dtype", f"{hw.name} ({known.name}) has no multiply-add of {dtype}; it has {', '.join(formats)}", dtype,
-                     ", ".join(formats), f"dtype {nearest} (convert the operands before)", {"dtype": nearest})
+    return Violation(
+        "dtype",
+        f"{hw.name} ({known.name}) has no multiply-add of {dtype}; it has {', '.join(formats)}",
+        dtype,
+        ", ".join(formats),
+        f"dtype {nearest} (convert the operands before)",
+        {"dtype": nearest},
+    )

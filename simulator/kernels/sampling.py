@@ -49,4 +49,3 @@ def choose_sample(whole: Extent, n_steps: int, n_units: int = 2) -> Sample:
         weights[0] -= per_step
         weights.append(per_step)
     return Sample(tuple(extents), tuple(weights))
-

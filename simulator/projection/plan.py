@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from simulator.device.machine import Plan
@@ -20,27 +22,43 @@ LINES_PER_INSTRUCTION = 0.5
 LARGEST_SAMPLE_SHIFT = 5
 
 
+@dataclass(frozen=True)
+class Budget:
+    """How much is simulated: warp ``instructions`` to issue at most, unless ``fewest_sms`` SMs need more; L2 ``lines``
+    that are followed by address, about."""
+
+    instructions: int
+    lines: int
+    fewest_sms: int
+
+
+def budget_for(instructions: int) -> Budget:
+    """The budget of a projection that may issue about so many warp instructions."""
+    is_small = instructions < DEFAULT_INSTRUCTION_BUDGET
+    return Budget(instructions, int(LINES_PER_INSTRUCTION * instructions), FEWEST_SMS_SMALL_BUDGET if is_small else FEWEST_SMS)
+
+
 def choose_plan(
     trace: KernelTrace,
     program: Program,
     hw: HardwareConfig,
     occupancy: Occupancy,
     clock_hz: float,
-    instruction_budget: int = DEFAULT_INSTRUCTION_BUDGET,
+    budget: Budget | None = None,
 ) -> Plan:
     """Simulate all SMs when the budget allows, else as many as it does, at least FEWEST_SMS (fewer with a small budget)."""
+    budget = budget or budget_for(DEFAULT_INSTRUCTION_BUDGET)
     n_chip = hw.sm.count
     n_busy = min(n_chip, trace.launch.n_ctas)
-    affordable = int(n_busy * instruction_budget / max(1, trace.warp_instructions))
-    fewest = FEWEST_SMS if instruction_budget >= DEFAULT_INSTRUCTION_BUDGET else FEWEST_SMS_SMALL_BUDGET
-    n_sms = min(n_busy, max(fewest, affordable))
+    affordable = int(n_busy * budget.instructions / max(1, trace.warp_instructions))
+    n_sms = min(n_busy, max(budget.fewest_sms, affordable))
     slots = min(occupancy.ctas_per_sm, -(-trace.launch.n_ctas // n_chip))
     l1 = hw.execution_sections().l1.combined_capacity_bytes or 0
     return Plan(
         n_sms=n_sms,
         n_chip_sms=n_busy,
         n_slots=max(1, slots),
-        sample_shift=sample_shift(trace, program, int(LINES_PER_INSTRUCTION * instruction_budget)),
+        sample_shift=sample_shift(trace, program, budget.lines),
         clock_hz=clock_hz,
         l1_bytes=max(0, l1 - (occupancy.smem_carveout or 0)),
     )

@@ -1,0 +1,88 @@
+"""``kernelcast tile``: pre-check of a kernel that nobody has written yet."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from simulator.cli.output import atomic_path, emit_json, require_writable, stdout
+from simulator.errors import UserError
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+    from simulator.hw.config import HardwareConfig
+
+ILLEGAL = 1
+
+
+def register(app: typer.Typer) -> None:
+    """Add ``tile`` to the command line."""
+    settings = {"allow_extra_args": True, "ignore_unknown_options": True}
+    app.command("tile", context_settings=settings)(tile)
+
+
+def tile(
+    context: typer.Context,
+    source: Annotated[str, typer.Argument(metavar="FAMILY|FILE.yaml", help="A family (gemm) with its options, or a design.")],
+    hw: Annotated[str, typer.Option(help="Chip: a name, or a YAML file.")],
+    overrides: Annotated[list[str] | None, typer.Option("--set", metavar="PATH=VALUE", help="Override a hardware value.")] = None,
+    compare: Annotated[bool, typer.Option(help="Simulate single-step changes too.")] = True,
+    png: Annotated[Path | None, typer.Option(metavar="F.png", help="Draw the access with most bank conflicts.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Write one JSON document to stdout.")] = False,
+) -> None:
+    """Legality, occupancy, bank conflicts and time of a tile design, and what single-step changes are worth."""
+    from simulator.hw.loader import load_hw
+    from simulator.projection.tile_card import make_card
+    from simulator.report import tile_text
+    from simulator.validation.library_times import library_time_us
+
+    design = _design(source, context.args)
+    chip = load_hw(hw, tuple(overrides or ()))
+    chip.execution_sections()
+    if png is not None:
+        require_writable(png)
+    card = make_card(design, chip, None if overrides else library_time_us(design, chip.name), compares=compare)
+    if png is not None and card.accesses:
+        _draw(card.accesses[0], chip, png)
+    if json:
+        emit_json(card.to_json())
+    else:
+        stdout().print(tile_text.render(card))
+    if not card.is_legal:
+        raise typer.Exit(ILLEGAL)
+
+
+def _design(source: str, options: list[str]) -> BaseModel:
+    from simulator.cli.design_options import design_from_options
+    from simulator.kernels.families import FAMILIES, load_design
+
+    if source in FAMILIES:
+        return design_from_options(source, options)
+    if options:
+        raise UserError(f"'{options[0]}' goes with a family ({', '.join(FAMILIES)}); {source} is read as a design file")
+    if not Path(source).suffix:
+        raise UserError(f"'{source}' is neither a family ({', '.join(FAMILIES)}) nor a design file (.yaml)")
+    return load_design(Path(source))
+
+
+def _draw(access: object, chip: HardwareConfig, path: Path) -> None:
+    import numpy as np
+
+    from simulator.lower.access_answer import bank_rules
+    from simulator.lower.access_kinds import AccessKind
+    from simulator.lower.bank_use import bank_use
+    from simulator.projection.tile_accesses import KINDS, TileAccess
+    from simulator.report.bank_figure import save_bank_png
+
+    assert isinstance(access, TileAccess)
+    if not access.lane_offsets:
+        raise UserError("this design has no access by lanes to draw: its operands are fetched by bulk copies and multiply-adds")
+    kind = KINDS[access.name.split(".")[0]]
+    is_matrix = kind in (AccessKind.LDSM, AccessKind.STSM)
+    width = max(access.width_bytes // 4, 1) if is_matrix else access.width_bytes
+    use = bank_use(kind, width, np.array(access.lane_offsets, np.int64), bank_rules(chip))
+    with atomic_path(path) as temporary:
+        save_bank_png(use, temporary, f"{access.name} on {chip.name}")

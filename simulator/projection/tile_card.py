@@ -1,0 +1,197 @@
+"""The pre-check of a design that nobody has written yet: legality, occupancy, conflicts, time, and what to change."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import BaseModel
+
+from simulator.errors import Unsupported, UserError
+from simulator.hw.config import HardwareConfig
+from simulator.kernels.families import Family, family_of
+from simulator.kernels.legality import Violation, check_registers, nearest_legal
+from simulator.kernels.sampling import Sample, choose_sample
+from simulator.projection.occupancy import Occupancy, occupancy
+from simulator.projection.plan import Budget
+from simulator.projection.sampled import SampledProjection, project_sampled
+from simulator.projection.tile_accesses import TileAccess, shared_accesses
+
+SAMPLE_STEPS = 16
+"""A loop of more than six times as many steps is extrapolated from 16 and 32."""
+COMPARISON_STEPS = 8
+CARD_BUDGET = Budget(instructions=400_000, lines=100_000, fewest_sms=4)
+COMPARISON_BUDGET = Budget(instructions=100_000, lines=100_000, fewest_sms=2)
+N_BOTTLENECKS = 3
+N_SUGGESTIONS = 3
+NOTICEABLE = 0.01
+TERA, MEGA = 1e12, 1e6
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """A single-step change, simulated like the design itself: ``saves`` share of its cycles (negative: costs)."""
+
+    change: str
+    saves: float
+    design: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class TileCard:
+    """What ``kernelcast tile`` answers; parts that an illegal design has not are None."""
+
+    hw: str
+    design: BaseModel
+    violations: list[Violation]
+    nearest_legal: BaseModel | None
+    occupancy: Occupancy | None = None
+    registers: int | None = None
+    warnings: tuple[str, ...] = ()
+    accesses: tuple[TileAccess, ...] = ()
+    projection: SampledProjection | None = None
+    tflops: float | None = None
+    gigabytes_per_second: float | None = None
+    bound_share: float | None = None
+    bottlenecks: tuple[tuple[str, float], ...] = ()
+    tried: tuple[Suggestion, ...] = ()
+    library_us: float | None = None
+    seconds: float = 0.0
+
+    @property
+    def is_legal(self) -> bool:
+        return not self.violations
+
+    @property
+    def suggestions(self) -> list[Suggestion]:
+        """The changes that save most, at least NOTICEABLE."""
+        return [one for one in self.tried if one.saves >= NOTICEABLE][:N_SUGGESTIONS]
+
+    def to_json(self) -> dict[str, Any]:
+        """The contract's keys; what does not exist is absent."""
+        document: dict[str, Any] = {
+            "hw": self.hw,
+            "design": self.design.model_dump(mode="json", exclude_none=True),
+            "legal": self.is_legal,
+            "violations": [violation.to_json() for violation in self.violations],
+        }
+        if self.violations and self.nearest_legal is not None:
+            document["nearest_legal"] = self.nearest_legal.model_dump(mode="json", exclude_none=True)
+        if self.projection is None or self.occupancy is None:
+            return document
+        p = self.projection
+        document |= {
+            "occupancy": self.occupancy.to_json(),
+            "registers_per_thread": self.registers,
+            "smem_accesses": [access.to_json() for access in self.accesses],
+            "projection": {
+                "cycles": p.cycles,
+                "time_us": p.time_us,
+                "clock_mhz": p.clock_mhz,
+                "tflops": self.tflops,
+                "gigabytes_per_second": self.gigabytes_per_second,
+                "bound_by": p.bound_by,
+                "bounds": p.bounds,
+                "share_of_bound": self.bound_share,
+                "warp_instructions": p.warp_instructions,
+                "smem": p.smem,
+                "bytes": p.bytes,
+                "stalls": p.stalls,
+                "simulated": {"parts": p.parts, "seconds": p.seconds},
+            },
+            "bottlenecks": [{"name": name, "share": share} for name, share in self.bottlenecks],
+            "suggestions": [_plain(one) for one in self.suggestions],
+            "tried": [_plain(one) for one in self.tried],
+            "warnings": list(self.warnings),
+            "seconds": self.seconds,
+        }
+        if self.library_us is not None:
+            document["vendor_library_us"] = self.library_us
+        return document
+
+
+def _plain(one: Suggestion) -> dict[str, Any]:
+    return {"change": one.change, "saves": one.saves, "design": one.design}
+
+
+def check_design(design: BaseModel, hw: HardwareConfig) -> list[Violation]:
+    """Every limit that a design breaks, the registers of its generated code included."""
+    family = family_of(design)
+    found = family.check(design, hw)
+    if found:
+        return found
+    registers, threads, _ = family.resources(design)
+    return check_registers(registers, threads, hw)
+
+
+def ready_to_build(design: BaseModel, hw: HardwareConfig) -> tuple[BaseModel, Occupancy, int]:
+    """(design with what depends on the chip's size filled in, its occupancy, registers per thread)."""
+    family = family_of(design)
+    registers, threads, smem = family.resources(design)
+    resident = occupancy(hw, registers, threads, smem, cluster=getattr(design, "cluster", 1))
+    return family.launched_on(design, hw.sm.count, resident.ctas_per_sm), resident, registers
+
+
+def make_card(design: BaseModel, hw: HardwareConfig, library_us: float | None = None, compares: bool = True) -> TileCard:
+    """The card of one design. ``library_us``: measured time of the vendor's library, if there is one; ``compares``:
+    whether single-step changes are simulated too."""
+    started = time.perf_counter()
+    violations = check_design(design, hw)
+    if violations:
+        return TileCard(hw.name, design, violations, nearest_legal(design, hw, check_design))
+    family = family_of(design)
+    ready, resident, registers = ready_to_build(design, hw)
+    sample = choose_sample(family.extent_of(ready), SAMPLE_STEPS)
+    projection = _project(family, ready, hw, resident, sample, CARD_BUDGET, settles_clock=True)
+    first = family.build(ready, hw.identity.instruction_set, sample.extents[0])
+    seconds = projection.time_us / MEGA
+    bound = max(projection.bounds.values())
+    stalls = sorted(((n, s) for n, s in projection.stalls.items() if n != "selected"), key=lambda item: -item[1])
+    return TileCard(
+        hw=hw.name,
+        design=design,
+        violations=[],
+        nearest_legal=None,
+        occupancy=resident,
+        registers=registers,
+        warnings=first.warnings,
+        accesses=tuple(shared_accesses(first, hw)),
+        projection=projection,
+        tflops=family.flops(design) / seconds / TERA,
+        gigabytes_per_second=family.least_bytes(design) / seconds / 1e9,
+        bound_share=bound / projection.cycles,
+        bottlenecks=tuple(stalls[:N_BOTTLENECKS]),
+        tried=tuple(_compare(family, design, ready, hw, resident)) if compares else (),
+        library_us=library_us,
+        seconds=time.perf_counter() - started,
+    )
+
+
+def _project(
+    family: Family, design: Any, hw: HardwareConfig, resident: Occupancy, sample: Sample, budget: Budget, settles_clock: bool
+) -> SampledProjection:
+    return project_sampled(
+        lambda extent: family.build(design, hw.identity.instruction_set, extent), sample, hw, resident, budget, settles_clock
+    )
+
+
+def _compare(family: Family, design: BaseModel, ready: Any, hw: HardwareConfig, resident: Occupancy) -> list[Suggestion]:
+    """Legal single-step changes, the one that saves most first; both sides run at the same, smallest fidelity."""
+    base = _project(family, ready, hw, resident, _comparison_sample(family, ready), COMPARISON_BUDGET, settles_clock=False)
+    found = []
+    for change, other in family.neighbours(design):
+        try:
+            if check_design(other, hw):
+                continue
+            other_ready, other_resident, _ = ready_to_build(other, hw)
+            sample = _comparison_sample(family, other_ready)
+            p = _project(family, other_ready, hw, other_resident, sample, COMPARISON_BUDGET, settles_clock=False)
+        except (UserError, Unsupported):
+            continue
+        found.append(Suggestion(change, 1 - p.cycles / base.cycles, other.model_dump(mode="json", exclude_none=True)))
+    return sorted(found, key=lambda one: -one.saves)
+
+
+def _comparison_sample(family: Family, design: Any) -> Sample:
+    return choose_sample(family.extent_of(design), COMPARISON_STEPS, n_units=1)

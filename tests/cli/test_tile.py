@@ -1,0 +1,68 @@
+"""Does ``kernelcast tile`` answer in its contract, and refuse in one sentence?"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from simulator.cli.app import run
+
+SMALL = ["--m", "256", "--n", "256", "--k", "256", "--tile", "128x64x64", "--stages", "2", "--warps", "4"]
+
+
+def test_a_card_has_the_keys_of_the_contract(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["tile", "gemm", *SMALL, "--hw", "h200", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["legal"] is True and document["violations"] == []
+    assert document["projection"]["cycles"] >= max(document["projection"]["bounds"].values())
+    assert {"occupancy", "smem_accesses", "suggestions", "bottlenecks", "tried"} <= document.keys()
+    assert "nearest_legal" not in document
+
+
+def test_an_illegal_design_ends_with_1_and_the_nearest_legal_one(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["tile", "gemm", *SMALL, "--stages", "40", "--hw", "h200"]) == 2
+    assert run(["tile", "gemm", *SMALL, "--stages", "20", "--hw", "h200", "--json"]) == 1
+    document = json.loads(capsys.readouterr().out)
+    assert document["legal"] is False and "projection" not in document
+    assert document["nearest_legal"]["stages"] == 9
+
+
+def test_the_card_is_readable(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["tile", "gemm", *SMALL, "--no-compare", "--hw", "h200"]) == 0
+    text = capsys.readouterr().out
+    assert "legal" in text and "Occupancy" in text and "Next cliff" in text and "wavefronts" in text
+
+
+def test_a_design_file_is_checked_and_projected(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "design.yaml"
+    path.write_text("kind: gemm\nm: 256\nn: 256\nk: 256\ntile: {m: 128, n: 64, k: 64}\nstages: 2\n")
+    assert run(["tile", str(path), "--no-compare", "--hw", "h200", "--json"]) == 0
+    card = json.loads(capsys.readouterr().out)
+    assert run(["project", str(path), "--hw", "h200", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["cycles"] == pytest.approx(card["projection"]["cycles"], rel=0.1)
+
+
+def test_an_illegal_design_file_is_not_projected(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "design.yaml"
+    path.write_text("kind: gemm\nm: 256\nn: 256\nk: 256\ntile: {m: 128, n: 64, k: 40}\n")
+    assert run(["project", str(path), "--hw", "h200"]) == 1
+    assert "not a multiple of 16" in " ".join(capsys.readouterr().err.split())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["gemm", "--m", "1", "--n", "1", "--k", "1", "--tiel", "1"], "--tiel"),
+        (["gemm", "--m", "1", "--n", "1", "--k", "1", "--tile", "128x64"], "128x256x64"),
+        (["gemm", "--m", "1", "--n", "1", "--k", "1", "--tile", "0x64x64"], "tile.m is 0"),
+        (["gemm", "--m", "1", "--n", "1"], "'k' is missing"),
+        (["gemn"], "neither a family"),
+        (["none.yaml"], "cannot be read"),
+    ],
+)
+def test_bad_input_is_one_sentence(arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["tile", *arguments, "--hw", "h200"]) == 2
+    error = capsys.readouterr().err
+    assert words in error and error.count("\n") == 1
