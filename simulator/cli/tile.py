@@ -29,7 +29,7 @@ def tile(
     source: Annotated[str, typer.Argument(metavar="FAMILY|FILE.yaml", help="A family (gemm) with its options, or a design.")],
     hw: Annotated[str, typer.Option(help="Chip: a name, or a YAML file.")],
     overrides: Annotated[list[str] | None, typer.Option("--set", metavar="PATH=VALUE", help="Override a hardware value.")] = None,
-    compare: Annotated[bool, typer.Option(help="Simulate single-step changes too.")] = True,
+    compare: Annotated[int, typer.Option(metavar="N", help="Single-step changes to simulate.")] = 5,
     png: Annotated[Path | None, typer.Option(metavar="F.png", help="Draw the access with most bank conflicts.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Write one JSON document to stdout.")] = False,
 ) -> None:
@@ -44,7 +44,7 @@ def tile(
     chip.execution_sections()
     if png is not None:
         require_writable(png)
-    card = make_card(design, chip, None if overrides else library_time_us(design, chip.name), compares=compare)
+    card = make_card(design, chip, None if overrides else library_time_us(design, chip.name), n_compared=max(0, compare))
     if png is not None and card.accesses:
         _draw(card.accesses[0], chip, png)
     if json:

@@ -126,17 +126,22 @@ def _waits(one: Instruction, pending: Pending) -> int:
         if value in pending.written:
             mask |= 1 << pending.written[value]
     for value in one.writes:
-        for table in (pending.written, pending.read):
-            if value in table and not (table is pending.written and one.base == "HGMMA"):
-                mask |= 1 << table[value]
+        if value in pending.read:
+            mask |= 1 << pending.read[value]
+        if value in pending.written and not _continues_run(one, pending, pending.written[value]):
+            mask |= 1 << pending.written[value]
     return mask
+
+
+def _continues_run(one: Instruction, pending: Pending, board: int) -> bool:
+    """Equal instructions finish in order: the next part of a wide value does not wait for the one before."""
+    return pending.last_base == one.base and pending.last_board == board
 
 
 def _note_results(one: Instruction, pending: Pending, start: int) -> None:
     pipe = pipe_of(one.opcode)
     if pipe in VARIABLE_PIPES and one.writes:
-        if one.write_scoreboard == NO_SCOREBOARD:
-            one.write_scoreboard = _board(one, pending)
+        one.write_scoreboard = _board(one.base, one.write_scoreboard, pending)
         for value in one.writes:
             pending.written[value] = one.write_scoreboard
     elif pipe not in ("tensor_async", "none"):
@@ -145,8 +150,7 @@ def _note_results(one: Instruction, pending: Pending, start: int) -> None:
             pending.ready[value] = (start + distance, value.kind in ("P", "UP"))
     late = tuple(v for v in one.reads if v.kind in ("R", "UR"))
     if one.base in LATE_READERS and late:
-        if one.read_scoreboard == NO_SCOREBOARD:
-            one.read_scoreboard = _board(one, pending, is_read=True)
+        one.read_scoreboard = _board(one.base + ".read", one.read_scoreboard, pending)
         for value in late:
             pending.read[value] = one.read_scoreboard
 
@@ -158,13 +162,15 @@ def _distance(one: Instruction, pipe: str) -> int:
     return DISTANCES.get(one.base, DISTANCE)
 
 
-def _board(one: Instruction, pending: Pending, is_read: bool = False) -> int:
-    """Scoreboard of a result: that of the run of equal instructions which it continues, else a free one, else the next."""
-    kind = one.base + (".read" if is_read else "")
-    if kind == pending.last_base and pending.last_board in pending.in_use():
-        return pending.last_board
+def _board(kind: str, known: int, pending: Pending) -> int:
+    """Scoreboard of a result: the one of an earlier pass, that of the run of equal instructions which it continues, else
+    a free one, else the next."""
     used = pending.in_use()
-    free = [board for board in range(N_SCOREBOARDS) if board not in used]
-    board = free[0] if free else (pending.last_board + 1) % N_SCOREBOARDS
+    board = known
+    if board == NO_SCOREBOARD:
+        free = [number for number in range(N_SCOREBOARDS) if number not in used]
+        board = free[0] if free else (pending.last_board + 1) % N_SCOREBOARDS
+        if kind == pending.last_base and pending.last_board in used:
+            board = pending.last_board
     pending.last_base, pending.last_board = kind, board
     return board

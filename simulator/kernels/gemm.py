@@ -58,32 +58,31 @@ def resources(design: GemmDesign) -> tuple[int, int, int]:
 
 
 def neighbours(design: GemmDesign) -> list[tuple[str, GemmDesign]]:
-    """Single-step changes of a design, with what changes in words."""
+    """Single-step changes of a design, with what changes in words: first what usually is worth most."""
     tile = design.tile
-    changes: list[tuple[str, dict[str, Any]]] = [
+    bulk = design.loads == "tma"
+    changes: list[tuple[str, dict[str, Any]] | None] = [
+        ("a producer warpgroup", {"producer_warps": 4})
+        if bulk and design.method == "wgmma" and not design.producer_warps
+        else None,
+        ("128-byte swizzle", {"swizzle_bytes": 128, "padding_bytes": 0}) if design.swizzle < 128 <= design.row_bytes else None,
         ("stages + 1", {"stages": design.stages + 1}),
-        ("stages - 1", {"stages": design.stages - 1}),
-        ("tile m x 2", {"tile.m": tile.m * 2}),
-        ("tile m / 2", {"tile.m": tile.m // 2}),
         ("tile n x 2", {"tile.n": tile.n * 2}),
-        ("tile n / 2", {"tile.n": tile.n // 2}),
         ("tile k x 2", {"tile.k": tile.k * 2}),
-        ("tile k / 2", {"tile.k": tile.k // 2}),
+        ("tile m x 2", {"tile.m": tile.m * 2}),
+        ("cluster 2, multicast b", {"cluster": 2, "multicast": "b"}) if bulk and design.cluster == 1 else None,
+        ("stages - 1", {"stages": design.stages - 1}),
         ("warps x 2", {"warps": design.warps * 2}),
-        ("warps / 2", {"warps": design.warps // 2}),
+        ("not persistent" if design.persistent else "persistent", {"persistent": not design.persistent}),
         ("group_m x 2", {"group_m": design.group_m * 2}),
         ("group_m / 2", {"group_m": design.group_m // 2}),
+        ("tile n / 2", {"tile.n": tile.n // 2}),
+        ("tile m / 2", {"tile.m": tile.m // 2}),
+        ("tile k / 2", {"tile.k": tile.k // 2}),
+        ("warps / 2", {"warps": design.warps // 2}),
     ]
-    if design.loads == "tma" and design.cluster == 1:
-        changes.append(("cluster 2, multicast b", {"cluster": 2, "multicast": "b"}))
-    if design.producer_warps == 0 and design.method == "wgmma" and design.loads == "tma":
-        changes.append(("a producer warpgroup", {"producer_warps": 4}))
-    if design.swizzle < 128 and design.row_bytes % 128 == 0:
-        changes.append(("128-byte swizzle", {"swizzle_bytes": 128, "padding_bytes": 0}))
-    if not design.stream_k:
-        changes.append(("not persistent" if design.persistent else "persistent", {"persistent": not design.persistent}))
     found = []
-    for what, update in changes:
+    for what, update in filter(None, changes):
         try:
             found.append((what, updated(design, update)))
         except ValueError:

@@ -60,13 +60,19 @@ class Epilogue:
 
     def _stage(self, block: Block, n: int, accumulators: Value) -> None:
         """Convert and write the fragments to shared memory: by matrix stores (16-bit results), else two elements a lane."""
-        packed, address = Value("packed", MATRICES), Value("place")
+        packed, address = [Value(f"packed{i}", MATRICES) for i in range(4)], Value("place")
         scalar_work(block, 12)
         block.op("LOP3.LUT", [address], [])
         if self.design.result_bytes == 2:
             for i in range(0, n, MATRICES):
-                pack(block, self.design, min(MATRICES, n - i), accumulators, packed)
-                block.op("STSM.16.M88.4", [], [address, packed], slot=f"stage{i // MATRICES}", width=4 * min(MATRICES, n - i))
+                pack(block, self.design, min(MATRICES, n - i), accumulators, packed[i // MATRICES % 4])
+                block.op(
+                    "STSM.16.M88.4",
+                    [],
+                    [address, packed[i // MATRICES % 4]],
+                    slot=f"stage{i // MATRICES}",
+                    width=4 * min(MATRICES, n - i),
+                )
         else:
             for i in range(n):
                 block.op("STS.64", [], [address, accumulators], slot=f"stage{i}", width=8)

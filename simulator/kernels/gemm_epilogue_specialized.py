@@ -53,15 +53,21 @@ class SpecializedEpilogue:
 
     def _box(self, block: Block, accumulators: Value) -> None:
         """Wait for the box before the last, write 64 rows, store them."""
-        packed, address = Value("packed", MATRICES), Value("place")
+        packed, address = [Value(f"packed{i}", MATRICES) for i in range(4)], Value("place")
         n = self.columns // 4
         block.op("DEPBAR.LE", argument=(1, 0), text="DEPBAR.LE SB0, 0x1")
         block.op("BAR.SYNC.DEFER_BLOCKING", slot="bar_free")
         block.op("LOP3.LUT", [address], [])
         if self.design.result_bytes == 2:
             for i in range(0, n, MATRICES):
-                pack(block, self.design, min(MATRICES, n - i), accumulators, packed)
-                block.op("STSM.16.M88.4", [], [address, packed], slot=f"stage{i // MATRICES}", width=4 * min(MATRICES, n - i))
+                pack(block, self.design, min(MATRICES, n - i), accumulators, packed[i // MATRICES % 4])
+                block.op(
+                    "STSM.16.M88.4",
+                    [],
+                    [address, packed[i // MATRICES % 4]],
+                    slot=f"stage{i // MATRICES}",
+                    width=4 * min(MATRICES, n - i),
+                )
         else:
             for i in range(n):
                 block.op("STS.64", [], [address, accumulators], slot=f"stage{i}", width=8)

@@ -86,7 +86,7 @@ def pack(block: Block, design: GemmDesign, n_fragments: int, accumulators: Value
 def store_direct(block: Block, design: GemmDesign, n_fragments: int, accumulators: Value, is_added: bool) -> None:
     """One store (or reduction per element) of each fragment straight from registers."""
     address = Value("address", 2)
-    packed = Value("packed", 4)
+    packed = [Value(f"packed{i}", 2) for i in range(8)]
     block.op("IMAD.WIDE", [address], [])
     for i in range(n_fragments):
         if i % 4 == 0:
@@ -96,11 +96,11 @@ def store_direct(block: Block, design: GemmDesign, n_fragments: int, accumulator
             for element in (0, 1):
                 block.op("RED.E.ADD.F32.FTZ.RN.STRONG.GPU", [], [address, accumulators], slot=f"store{2 * i + element}", width=4)
             continue
-        pack(block, design, 1, accumulators, packed)
+        pack(block, design, 1, accumulators, packed[i % 8])
         block.op(
             f"STG.E{'.64' if design.result_bytes == 4 else ''}",
             [],
-            [address, packed],
+            [address, packed[i % 8]],
             slot=f"store{i}",
             width=2 * design.result_bytes,
         )

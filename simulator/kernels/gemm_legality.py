@@ -252,8 +252,8 @@ def _roles(design: GemmDesign, hw: HardwareConfig) -> list[Violation]:
         found.append(
             Violation(
                 "registers",
-                f"{design.accumulators} accumulators and {WARPGROUP_REGISTERS} others, {design.accumulators + WARPGROUP_REGISTERS} "
-                f"registers per thread, do not fit the {consumer} of a consumer",
+                f"{design.accumulators} accumulators and {WARPGROUP_REGISTERS} others, "
+                f"{design.accumulators + WARPGROUP_REGISTERS} registers per thread, do not fit the {consumer} of a consumer",
                 design.accumulators + WARPGROUP_REGISTERS,
                 consumer,
                 f"tile n {design.tile.n // 2}",
@@ -261,4 +261,3 @@ def _roles(design: GemmDesign, hw: HardwareConfig) -> list[Violation]:
             )
         )
     return found
-

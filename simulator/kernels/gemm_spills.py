@@ -29,11 +29,13 @@ class Spills:
 
     def swap(self, block: Block) -> None:
         """Append the exchanges of a step."""
-        value = Value("spilled")
+        stored, loaded = Value("stored", 0), Value("loaded", 0)
         for i in range(self.n):
-            block.op("STL", [], [value], slot=f"stl{i}", width=4)
+            block.op("STL", [], [stored], slot=f"stl{i}", width=4)
         for i in range(self.n):
-            block.op("LDL", [value], [], slot=f"ldl{i}", width=4)
+            block.op("LDL", [loaded], [], slot=f"ldl{i}", width=4)
+        if self.n:
+            block.op("MOV", [], [loaded])
 
     def events(self, cta: CtaClass, warp: int) -> dict[str, np.ndarray]:
         """Places in the thread's frame, by slot."""

@@ -25,6 +25,8 @@ CARD_BUDGET = Budget(instructions=400_000, lines=100_000, fewest_sms=4)
 COMPARISON_BUDGET = Budget(instructions=100_000, lines=100_000, fewest_sms=2)
 N_BOTTLENECKS = 3
 N_SUGGESTIONS = 3
+N_COMPARED = 5
+"""Single-step changes of a quick card: the first legal ones of the family, which lists them by what they are usually worth."""
 NOTICEABLE = 0.01
 TERA, MEGA = 1e12, 1e6
 
@@ -133,9 +135,9 @@ def ready_to_build(design: BaseModel, hw: HardwareConfig) -> tuple[BaseModel, Oc
     return family.launched_on(design, hw.sm.count, resident.ctas_per_sm), resident, registers
 
 
-def make_card(design: BaseModel, hw: HardwareConfig, library_us: float | None = None, compares: bool = True) -> TileCard:
-    """The card of one design. ``library_us``: measured time of the vendor's library, if there is one; ``compares``:
-    whether single-step changes are simulated too."""
+def make_card(design: BaseModel, hw: HardwareConfig, library_us: float | None = None, n_compared: int = N_COMPARED) -> TileCard:
+    """The card of one design. ``library_us``: measured time of the vendor's library, if there is one; ``n_compared``: how
+    many single-step changes are simulated too."""
     started = time.perf_counter()
     violations = check_design(design, hw)
     if violations:
@@ -162,7 +164,7 @@ def make_card(design: BaseModel, hw: HardwareConfig, library_us: float | None = 
         gigabytes_per_second=family.least_bytes(design) / seconds / 1e9,
         bound_share=bound / projection.cycles,
         bottlenecks=tuple(stalls[:N_BOTTLENECKS]),
-        tried=tuple(_compare(family, design, ready, hw, resident)) if compares else (),
+        tried=tuple(_compare(family, design, ready, hw, resident, n_compared)) if n_compared else (),
         library_us=library_us,
         seconds=time.perf_counter() - started,
     )
@@ -176,11 +178,15 @@ def _project(
     )
 
 
-def _compare(family: Family, design: BaseModel, ready: Any, hw: HardwareConfig, resident: Occupancy) -> list[Suggestion]:
+def _compare(
+    family: Family, design: BaseModel, ready: Any, hw: HardwareConfig, resident: Occupancy, n_compared: int
+) -> list[Suggestion]:
     """Legal single-step changes, the one that saves most first; both sides run at the same, smallest fidelity."""
     base = _project(family, ready, hw, resident, _comparison_sample(family, ready), COMPARISON_BUDGET, settles_clock=False)
     found = []
     for change, other in family.neighbours(design):
+        if len(found) == n_compared:
+            break
         try:
             if check_design(other, hw):
                 continue
@@ -189,7 +195,7 @@ def _compare(family: Family, design: BaseModel, ready: Any, hw: HardwareConfig, 
             p = _project(family, other_ready, hw, other_resident, sample, COMPARISON_BUDGET, settles_clock=False)
         except (UserError, Unsupported):
             continue
-        found.append(Suggestion(change, 1 - p.cycles / base.cycles, other.model_dump(mode="json", exclude_none=True)))
+        found.append(Suggestion(change, float(1 - p.cycles / base.cycles), other.model_dump(mode="json", exclude_none=True)))
     return sorted(found, key=lambda one: -one.saves)
 
 

@@ -30,7 +30,7 @@ def test_an_illegal_design_ends_with_1_and_the_nearest_legal_one(capsys: pytest.
 
 
 def test_the_card_is_readable(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["tile", "gemm", *SMALL, "--no-compare", "--hw", "h200"]) == 0
+    assert run(["tile", "gemm", *SMALL, "--compare", "0", "--hw", "h200"]) == 0
     text = capsys.readouterr().out
     assert "legal" in text and "Occupancy" in text and "Next cliff" in text and "wavefronts" in text
 
@@ -38,7 +38,7 @@ def test_the_card_is_readable(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_design_file_is_checked_and_projected(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "design.yaml"
     path.write_text("kind: gemm\nm: 256\nn: 256\nk: 256\ntile: {m: 128, n: 64, k: 64}\nstages: 2\n")
-    assert run(["tile", str(path), "--no-compare", "--hw", "h200", "--json"]) == 0
+    assert run(["tile", str(path), "--compare", "0", "--hw", "h200", "--json"]) == 0
     card = json.loads(capsys.readouterr().out)
     assert run(["project", str(path), "--hw", "h200", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["cycles"] == pytest.approx(card["projection"]["cycles"], rel=0.1)

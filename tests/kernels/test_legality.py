@@ -21,7 +21,12 @@ BREAKS: dict[str, tuple[dict[str, Any], str, float | str, float | str]] = {
     "k of the instruction": ({"tile": {"m": 128, "n": 64, "k": 40}}, "tile_k", 40, 16),
     "rows of the warpgroups": ({"tile": {"m": 96, "n": 64, "k": 64}}, "tile_m", 96, 64),
     "columns of the instruction": ({"tile": {"m": 128, "n": 68, "k": 64}}, "tile_n", 68, 8),
-    "threads": ({"multiply": "wgmma", "warps": 32, "tile": {"m": 2 * 256, "n": 64, "k": 32}, "producer_warps": 4}, "threads", 1152, 1024),
+    "threads": (
+        {"multiply": "wgmma", "warps": 32, "tile": {"m": 2 * 256, "n": 64, "k": 32}, "producer_warps": 4},
+        "threads",
+        1152,
+        1024,
+    ),
     "cluster": ({**SPECIAL, "cluster": 16, "multicast": "b"}, "cluster", 16, 8),
     "alignment of k": ({"k": 100}, "alignment", 200, 16),
     "alignment of n": ({"n": 100}, "alignment", 200, 16),
