@@ -44,10 +44,11 @@ def choose_plan(
     hw: HardwareConfig,
     occupancy: Occupancy,
     clock_hz: float,
-    budget: Budget | None = None,
+    budget: Budget | int = DEFAULT_INSTRUCTION_BUDGET,
 ) -> Plan:
-    """Simulate all SMs when the budget allows, else as many as it does, at least FEWEST_SMS (fewer with a small budget)."""
-    budget = budget or budget_for(DEFAULT_INSTRUCTION_BUDGET)
+    """Simulate all SMs when the budget allows, else as many as it does, at least FEWEST_SMS (fewer with a small
+    budget). ``budget``: an integer is warp instructions."""
+    budget = budget_for(budget) if isinstance(budget, int) else budget
     n_chip = hw.sm.count
     n_busy = min(n_chip, trace.launch.n_ctas)
     affordable = int(n_busy * budget.instructions / max(1, trace.warp_instructions))

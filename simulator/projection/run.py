@@ -18,7 +18,7 @@ from simulator.lower.program import lower, timing_of
 from simulator.projection.bounds import lower_bounds, tensor_cycles
 from simulator.projection.clock import SETTLED, sustained_clock_hz
 from simulator.projection.occupancy import Occupancy, occupancy
-from simulator.projection.plan import DEFAULT_INSTRUCTION_BUDGET, budget_for, choose_plan
+from simulator.projection.plan import DEFAULT_INSTRUCTION_BUDGET, choose_plan
 from simulator.projection.projection import Projection
 from simulator.projection.shared_traffic import SharedTraffic, shared_traffic
 from simulator.projection.stuck import describe_deadlock
@@ -47,7 +47,7 @@ def project_trace(trace: KernelTrace, hw: HardwareConfig, instruction_budget: in
     )
     busy_cycles = tensor_cycles(trace, program) / hw.sm.count
     clock_hz = timing.clock.short_tensor_hz if busy_cycles else timing.clock.plain_hz
-    plan = choose_plan(trace, program, hw, resident, clock_hz, budget_for(instruction_budget))
+    plan = choose_plan(trace, program, hw, resident, clock_hz, instruction_budget)
     run = simulate(program, hw, timing, plan)
     if not run.finished:
         raise UserError(describe_deadlock(trace, program, run))
