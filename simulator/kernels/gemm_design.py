@@ -16,6 +16,8 @@ LARGEST_MMA_COLUMNS = 256
 BOX_ALIGNMENT = 1024
 ACCUMULATOR_BYTES = 4
 STORE_BOX_COLUMNS_BYTES = 128
+REGISTERS_BESIDE = 24
+"""Registers that a loop needs beside its accumulators, at least."""
 
 
 @dataclass(frozen=True)
@@ -218,6 +220,14 @@ class GemmDesign(Section):
         return max(1, self.accumulators // along_n), along_n
 
     @property
+    def spilled(self) -> int:
+        """Accumulators per thread that do not fit beside the loop's other registers (compiled Triton kernels spill 39 of
+        256 with bulk copies, 47 with asynchronous copies, whose pointers take registers)."""
+        if self.accumulators + REGISTERS_BESIDE <= self.max_registers or self.method == "ffma":
+            return 0
+        return self.accumulators + (38 if self.loads == "tma" else 46) - self.max_registers
+
+    @property
     def waits_each(self) -> bool:
         """Whether every multiply-add is waited for. Unless ``waits`` says so: what the compiler of the measured Triton
         kernels does (it agrees with 80 of 83 of them): it serialises spilled accumulators, and two warpgroups in one
@@ -226,7 +236,7 @@ class GemmDesign(Section):
             return self.waits == "each"
         if self.producer_warps or self.stages == 1:
             return False
-        if self.accumulators + 24 > self.max_registers:
+        if self.spilled:
             return True
         if self.warpgroups < 2:
             return False

@@ -125,6 +125,9 @@ class CopyFeed:
         pointer, place = Value("pointer", 2), Value("place")
         for name, n in self.copies.items():
             for i in range(n):
+                if self.design.spilled:  # one pair of registers for all addresses: each waits until the one before was read
+                    block.op("IADD3", [pointer], [place])
+                    block.op("IADD3.X", [pointer], [place])
                 block.op("LDGSTS.E.BYPASS.128", [], [pointer, place], slot=f"{name}{i}", width=CHUNK_BYTES)
             block.op("LDGDEPBAR")
 
@@ -138,6 +141,8 @@ class CopyFeed:
         block.op("DEPBAR.LE", argument=(allowed, 0), text=f"DEPBAR.LE SB0, {allowed:#x}")
         block.op("BAR.SYNC.DEFER_BLOCKING", slot="bar_in")
         scalar_work(block, 10)
+        if self.design.spilled:
+            return
         pointers = Value("pointers", 2 * sum(self.copies.values()))
         for _ in range(sum(self.copies.values())):
             block.op("IADD3", [Value("next")], [pointers])

@@ -9,6 +9,7 @@ from simulator.kernels.control_words import Value
 from simulator.kernels.gemm_design import GemmDesign
 from simulator.kernels.gemm_fragments import Fragments, warpgroup_fragments
 from simulator.kernels.gemm_layout import LANE, matrix_rows
+from simulator.kernels.gemm_spills import Spills
 from simulator.kernels.writer import Block, CtaClass, KernelWriter
 
 SCALAR_BEFORE = 14
@@ -17,7 +18,15 @@ SCALAR_BETWEEN = 42
 """And behind it, under the multiply-adds: next stage, predicates and descriptors of the next copies."""
 
 
-def multiply_adds(block: Block, design: GemmDesign, accumulators: Value, waits_each: bool, scalar: int, between: int = 2) -> None:
+def multiply_adds(
+    block: Block,
+    design: GemmDesign,
+    accumulators: Value,
+    waits_each: bool,
+    scalar: int,
+    between: int = 2,
+    spills: Spills | None = None,
+) -> None:
     """The multiply-adds of a step, with ``scalar`` instructions behind the first and ``between`` behind each other one.
 
     Commits one group, or one for each, which is waited for.
@@ -27,7 +36,10 @@ def multiply_adds(block: Block, design: GemmDesign, accumulators: Value, waits_e
     k_bytes = design.format.async_k * design.format.n_bytes
     n = design.mmas_per_step
     fragment = Value("a", 4)
+    sets = spills.sets if spills is not None and spills.n else 1
     for i in range(n):
+        if spills is not None and i % (n // sets) == 0:
+            spills.exchange(block, i // (n // sets))
         if not a_is_shared and i % max(1, design.tile.n // design.mma_columns) == 0:
             block.op("LDSM.16.M88.4", [fragment], [], slot=f"a{i}", width=16)
         if i == 0 or waits_each:
@@ -63,10 +75,10 @@ class WarpgroupMultiply:
         self.accumulators = Value("acc", design.accumulators)
         self.fragments = [warpgroup_fragments(design, w) for w in range(design.warps)]
 
-    def step(self, block: Block, n_scalar: int) -> None:
+    def step(self, block: Block, n_scalar: int, spills: Spills) -> None:
         design = self.design
         scalar_work(block, SCALAR_BEFORE)
-        multiply_adds(block, design, self.accumulators, design.waits_each, n_scalar)
+        multiply_adds(block, design, self.accumulators, design.waits_each, n_scalar, spills=spills)
         if not design.waits_each:
             block.op("WARPGROUP.DEPBAR.LE", argument=(1 if design.stages > 1 else 0, -1))
 
@@ -96,8 +108,9 @@ class WarpMultiply:
         grid = [(row + 16 * m + half, column + 8 * n) for m in range(self.n_m) for n in range(self.n_n) for half in (0, 8)]
         return Fragments(np.array([g[0] for g in grid]), np.array([g[1] for g in grid]))
 
-    def step(self, block: Block, n_scalar: int) -> None:
+    def step(self, block: Block, n_scalar: int, spills: Spills) -> None:
         """Fragments of the next k are loaded under the multiply-adds of this one."""
+        spills.exchange(block, 0)
         scalar_work(block, n_scalar // 2)
         sets = [
             ([Value(f"a{s}.{m}", 4) for m in range(self.n_m)], [Value(f"b{s}.{n}", 2) for n in range(self.n_n)]) for s in (0, 1)
@@ -159,7 +172,8 @@ class ScalarMultiply:
         n = self.edge_m * self.edge_n // 2
         return Fragments(np.full(n, int(row[0])), np.full(n, int(column[0])))
 
-    def step(self, block: Block, n_scalar: int) -> None:
+    def step(self, block: Block, n_scalar: int, spills: Spills) -> None:
+        spills.exchange(block, 0)
         scalar_work(block, n_scalar)
         sets = [(Value(f"a{s}", self.edge_m), Value(f"b{s}", self.edge_n)) for s in (0, 1)]
         for k in range(self.design.tile.k):

@@ -40,8 +40,7 @@ class PlainKernel:
         zero(self.tile, self.multiply.accumulators)
         self.loop = kernel.block("loop", loop=True)
         self.feed.wait(self.loop)
-        self.spills.swap(self.loop)
-        self.multiply.step(self.loop, SCALAR_PER_STEP[design.loads])
+        self.multiply.step(self.loop, SCALAR_PER_STEP[design.loads], self.spills)
         self.feed.refill(self.loop)
         self.loop.op("UIADD3")
         self.loop.op("BRA", [], [], guard=Value("P1", kind="P"))
@@ -55,7 +54,7 @@ class PlainKernel:
         for warp, active in zip(cta.warps, start_active, strict=True):
             warp.run(self.start, 1, start_events, active)
         first = 0
-        operands = [self.multiply.events(cta, number) | self.spills.events(cta, number) for number in range(len(cta.warps))]
+        operands = [self.multiply.events(cta, number) | self.spills.events(cta) for number in range(len(cta.warps))]
         for unit, steps in enumerate(work.k_steps):
             plans = self.feed.plan(cta, work, unit, first)
             for number, (warp, plan) in enumerate(zip(cta.warps, plans, strict=True)):
