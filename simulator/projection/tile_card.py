@@ -27,7 +27,7 @@ N_BOTTLENECKS = 3
 N_SUGGESTIONS = 3
 N_COMPARED = 5
 """Single-step changes of a quick card: the first legal ones of the family, which lists them by what they are usually worth."""
-NOTICEABLE = 0.01
+NOTICEABLE = 0.02
 TERA, MEGA = 1e12, 1e6
 
 
@@ -200,4 +200,4 @@ def _compare(
 
 
 def _comparison_sample(family: Family, design: Any) -> Sample:
-    return choose_sample(family.extent_of(design), COMPARISON_STEPS, n_units=1)
+    return choose_sample(family.extent_of(design), COMPARISON_STEPS)
