@@ -6,7 +6,7 @@ JOBS   ?= 2
 MEASURED := projections/validation
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint validate bench accuracy clean
+.PHONY: help demo test lint validate bench accuracy studies clean
 
 help:
 	@echo "make demo      install, then project real kernels on the H200 model beside what silicon measured"
@@ -14,6 +14,7 @@ help:
 	@echo "make lint      ruff, import rules, mypy"
 	@echo "make validate  predict every measured kernel of projections/validation (JOBS=$(JOBS))"
 	@echo "make bench     speed of the engine in warp instructions per second"
+	@echo "make studies   run the trade studies of projections/ again (minutes)"
 	@echo "make accuracy  write the README's accuracy tables from the results of make validate"
 
 $(BIN)/python:
@@ -49,8 +50,17 @@ validate: $(VENV)/.installed-run
 
 accuracy: $(VENV)/.installed-run
 	$(BIN)/python -m simulator.validation.accuracy_table --hw h200 --readme README.md \
+	    --classes $(MEASURED)/class_errors.csv \
 	    --run "Triton kernels" $(MEASURED)/kernels.csv.gz out/kernels.csv \
 	    --run "Hand-written CUDA kernels" $(MEASURED)/ladder.csv.gz out/ladder.csv
+
+STUDIES := shared_memory_and_tensor_rate dram_and_l2 next_chip
+
+studies: $(VENV)/.installed-run
+	for name in $(STUDIES); do \
+	    rm -rf projections/$$name/results; \
+	    $(BIN)/kernelcast study projections/$$name/study.yaml -o projections/$$name/results --jobs $(JOBS) || exit 1; \
+	done
 
 bench: $(VENV)/.installed-dev
 	$(BIN)/python tests/benchmarks/engine_speed.py

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import matplotlib as mpl
 import numpy as np
@@ -58,7 +58,7 @@ def elasticities(results: StudyResults) -> Drawing | None:
     with mpl.rc_context(RC):
         figure, (ax,) = axes_of(1.3 + 0.27 * len(top))
         ax.imshow(table, cmap=DIVERGING, vmin=-1, vmax=1, aspect="auto")
-        _annotate(ax, table, "{:+.2f}", lambda v: abs(v) > 0.6)
+        _annotate(ax, np.abs(table), "{:+.2f}", 0.6, table)
         ax.set_yticks(range(len(top)), [short(name) for name in top])
         ax.set_xticks(range(len(names)), names, rotation=30, ha="right")
         ax.set_title("d ln time / d ln parameter")
@@ -148,7 +148,7 @@ def maps(results: StudyResults) -> Iterator[Drawing]:
             values = table.to_numpy(float)
             image = ax.imshow(values, origin="lower", cmap=SEQUENTIAL + "_r", aspect="auto")
             middle = (np.nanmin(values) + np.nanmax(values)) / 2
-            _annotate(ax, values, "{:.3f}", lambda v, middle=middle: v > middle)
+            _annotate(ax, values, "{:.3f}", middle)
             if np.isfinite(values).all() and np.ptp(values) > 0:
                 lines = ax.contour(values, levels=6, colors=PALETTE[5], linewidths=1.1)
                 ax.clabel(lines, fontsize=7, fmt="%.3f")
@@ -187,7 +187,9 @@ def _in_order(results: StudyResults, axis: str, labels: pd.Index) -> list[str]:
     return sorted(labels, key=lambda label: (seen.get(label, 0.0),))
 
 
-def _annotate(ax: Axes, table: np.ndarray, form: str, is_dark: Callable[[float], bool]) -> None:
-    for (i, j), value in np.ndenumerate(table):
+def _annotate(ax: Axes, darkness: np.ndarray, form: str, dark_from: float, table: np.ndarray | None = None) -> None:
+    """Write each finite value of ``table`` (default: ``darkness``) into its cell, in white where the cell is dark."""
+    for (i, j), value in np.ndenumerate(darkness if table is None else table):
         if np.isfinite(value):
-            ax.text(j, i, form.format(value), ha="center", va="center", fontsize=7.5, color="white" if is_dark(value) else INK)
+            colour = "white" if darkness[i, j] > dark_from else INK
+            ax.text(j, i, form.format(value), ha="center", va="center", fontsize=7.5, color=colour)

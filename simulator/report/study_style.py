@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from dataclasses import dataclass, field
+from typing import Any
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
@@ -20,7 +21,7 @@ SEQUENTIAL, DIVERGING = "cividis", "RdBu_r"
 WIDTH = 9.2
 PNG_DPI = 110
 
-RC = {
+RC: dict[Any, Any] = {
     "font.size": 9,
     "axes.edgecolor": QUIET,
     "axes.labelcolor": INK,

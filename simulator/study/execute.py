@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pickle
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache, partial
 from pathlib import Path
@@ -167,5 +167,5 @@ def _bench(path: str) -> Bench:
     return found
 
 
-def _run_from_file(path: str, task: Task) -> tuple[Task, Mapping[str, Any]]:
+def _run_from_file(path: str, task: Task) -> tuple[Task, dict[str, Any]]:
     return run_task(_bench(path), task)

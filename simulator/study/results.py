@@ -131,7 +131,7 @@ class StudyResults:
 
     def best(self, objective: str) -> pd.Series:
         """The design that minimises an objective; of equal ones the first."""
-        return self.designs.loc[self.designs[f"objective {objective}"].idxmin()]
+        return self.designs.iloc[int(self.designs[f"objective {objective}"].to_numpy().argmin())]
 
     @cached_property
     def knees(self) -> pd.DataFrame:

@@ -42,7 +42,7 @@ def class_error(kernel_class: str, chip: str) -> ClassError:
     """Error of a class on a chip; where it was never measured, the largest of any class of any measured chip."""
     table = measured_errors()
     own = table[(table["chip"] == chip) & (table["class"] == kernel_class)]
-    row = own.iloc[0] if len(own) else table.loc[table["mean_error_percent"].idxmax()]
+    row = own.iloc[0] if len(own) else table.iloc[int(table["mean_error_percent"].to_numpy().argmax())]
     return ClassError(
         kernel_class=str(row["class"]),
         chip=str(row["chip"]),

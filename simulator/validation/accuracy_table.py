@@ -1,6 +1,7 @@
 """Write the README's accuracy table from validation runs: ``python -m simulator.validation.accuracy_table``.
 
-The table stands between two marker lines and is never edited by hand.
+The table stands between two marker lines and is never edited by hand. ``--classes`` writes the same errors of the first
+run as a CSV (chip, class, n, mean_error_percent, bias_percent, origin) that studies take their intervals from.
 """
 
 from __future__ import annotations
@@ -28,10 +29,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--hw", required=True)
     parser.add_argument("--readme", type=Path, required=True)
+    parser.add_argument("--classes", type=Path)
     parser.add_argument("--run", nargs=3, action="append", required=True, metavar=("TITLE", "MEASURED", "PREDICTED"), dest="runs")
     options = parser.parse_args(arguments)
     try:
-        tables = [table(title, Path(measured), Path(predicted), options.hw) for title, measured, predicted in options.runs]
+        runs = [(title, _reported(Path(measured), Path(predicted), options.hw)) for title, measured, predicted in options.runs]
+        tables = ["\n".join(_lines(title, split)) for title, split in runs]
+        if options.classes:
+            origin = f"{Path(options.runs[0][1]).name} split {REPORTED_SPLIT}"
+            class_errors(runs[0][1], options.hw, origin).to_csv(options.classes, index=False, lineterminator="\n")
         text = options.readme.read_text(encoding="utf-8")
         options.readme.write_text(replace_between_markers(text, "\n\n".join(tables)), encoding="utf-8")
     except UserError as error:
@@ -42,6 +48,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def table(title: str, measured: Path, predicted: Path, hw: str) -> str:
     """The Markdown table of the reported split of one validation run."""
+    return "\n".join(_lines(title, _reported(measured, predicted, hw)))
+
+
+def class_errors(split: SplitEvaluation, chip: str, origin: str) -> pd.DataFrame:
+    """Measured errors of each kernel class and of all, as a study reads them; per cent with one decimal."""
+    summaries = split.families | ({"all": split.total} if split.total is not None else {})
+    rows = [(chip, name, s.n, round(s.mape, 1), round(s.bias, 1), origin) for name, s in summaries.items()]
+    return pd.DataFrame(rows, columns=["chip", "class", "n", "mean_error_percent", "bias_percent", "origin"])
+
+
+def _reported(measured: Path, predicted: Path, hw: str) -> SplitEvaluation:
+    """The errors of the reported split of one run."""
     whole_file, predictions = read_measured(measured), pd.read_csv(predicted, dtype=str, keep_default_na=False)
     cases = whole_file[whole_file["id"].isin(predictions["id"])].reset_index(drop=True)
     if sorted(cases["id"]) != sorted(predictions["id"]):
@@ -50,7 +68,7 @@ def table(title: str, measured: Path, predicted: Path, hw: str) -> str:
     evaluation = evaluate(cases, predictions, load_hw(hw), whole_file)
     if REPORTED_SPLIT not in evaluation.splits:
         raise UserError(f"{measured} has no measured cases in the split {REPORTED_SPLIT}")
-    return "\n".join(_lines(title, evaluation.splits[REPORTED_SPLIT]))
+    return evaluation.splits[REPORTED_SPLIT]
 
 
 def replace_between_markers(text: str, content: str) -> str:

@@ -65,3 +65,17 @@ def test_is_a_prediction_of_other_cases_refused(
 def test_is_a_readme_without_markers_refused() -> None:
     with pytest.raises(UserError, match="lacks the marker lines"):
         replace_between_markers("text", "table")
+
+
+def test_do_studies_read_the_errors_that_the_readme_prints(repository: Path) -> None:
+    readme = (repository / "README.md").read_text(encoding="utf-8")
+    printed = {}
+    for line in readme[readme.index(BEGIN) : readme.index(END)].split("\n\n")[1].splitlines():
+        cells = [cell.strip().strip("*`") for cell in line.strip("|").split("|")]
+        if len(cells) > 2 and cells[1].isdigit() and not cells[0].startswith("measured"):
+            printed[cells[0]] = (int(cells[1]), cells[2], cells[4])
+    table = pd.read_csv(repository / "projections" / "validation" / "class_errors.csv")
+    kept = {}
+    for _, row in table.iterrows():
+        kept[row["class"]] = (row["n"], f"{row['mean_error_percent']:.1f} %", f"{row['bias_percent']:+.1f} %")
+    assert kept == printed
