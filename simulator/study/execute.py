@@ -5,37 +5,48 @@ Results are kept as they arrive, so that whatever ends the run costs what was in
 
 from __future__ import annotations
 
+import logging
+import multiprocessing
 import pickle
+import signal
 import tempfile
+import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, Protocol
 
 from simulator.errors import UserError
 from simulator.study.store import ResultStore
-from simulator.study.work import FAILED, Bench, Task, failure, run_task
-from simulator.validation.workers import run_all
+from simulator.study.work import Bench, Task, failure, run_task
+from simulator.validation.workers import Workers, end_children, run_all
 
 WORKER_DIED = "the worker process died on this point (out of memory, or a crash in native code)"
 LOCAL_CLUSTER = "local:"
 CONNECT_SECONDS = 10
+CLOSE_SECONDS = 1
 Done = Callable[[Task, dict[str, Any]], None]
+Run = Callable[[Sequence[Task], Done], None]
+"""Runs tasks in any order; tells each result."""
 
 
 class Backend(Protocol):
-    """Runs tasks and hands each result over as it arrives."""
+    """Runs tasks and hands each result over as it arrives; ``opened`` once for all stages of a study."""
 
-    def run(self, bench: Bench, tasks: Sequence[Task], done: Done) -> None: ...
+    def opened(self, bench: Bench) -> AbstractContextManager[Run]: ...
 
 
 class Serial:
     """In this process, one after the other."""
 
-    def run(self, bench: Bench, tasks: Sequence[Task], done: Done) -> None:
-        for task in tasks:
-            done(*run_task(bench, task))
+    @contextmanager
+    def opened(self, bench: Bench) -> Iterator[Run]:
+        def run(tasks: Sequence[Task], done: Done) -> None:
+            for task in tasks:
+                done(*run_task(bench, task))
+
+        yield run
 
 
 class Processes:
@@ -44,16 +55,21 @@ class Processes:
     def __init__(self, n_workers: int) -> None:
         self.n_workers = n_workers
 
-    def run(self, bench: Bench, tasks: Sequence[Task], done: Done) -> None:
-        with _pickled(bench) as path:
-            run_all(
-                tasks,
-                partial(_run_from_file, str(path)),
-                self.n_workers,
-                lost=lambda task: (task, failure(WORKER_DIED, is_final=False)),
-                on_done=lambda answer: done(*answer),
-                is_warm=lambda answer: answer[1]["status"] != FAILED,
-            )
+    @contextmanager
+    def opened(self, bench: Bench) -> Iterator[Run]:
+        with _pickled(bench) as path, Workers() as workers:
+
+            def run(tasks: Sequence[Task], done: Done) -> None:
+                run_all(
+                    tasks,
+                    partial(_run_from_file, str(path)),
+                    self.n_workers,
+                    lost=lambda task: (task, failure(WORKER_DIED, is_final=False)),
+                    on_done=lambda answer: done(*answer),
+                    workers=workers,
+                )
+
+            yield run
 
 
 class Dask:
@@ -63,30 +79,32 @@ class Dask:
         self.address = address
         self.n_local = _n_local(address)
 
-    def run(self, bench: Bench, tasks: Sequence[Task], done: Done) -> None:
+    @contextmanager
+    def opened(self, bench: Bench) -> Iterator[Run]:
         from distributed import as_completed
 
         with self._client() as client:
             everywhere = client.scatter(bench, broadcast=True, hash=False)
-            by_key = {task.key: task for task in tasks}
-            futures = [client.submit(run_task, everywhere, task, key=f"kernelcast-{task.key}") for task in tasks]
-            for future in as_completed(futures):
-                if future.status == "finished":
-                    done(*future.result())
-                else:
-                    task = by_key[str(future.key).removeprefix("kernelcast-")]
-                    done(task, failure(f"{WORKER_DIED}: {type(future.exception()).__name__}", is_final=False))
-                future.release()
+
+            def run(tasks: Sequence[Task], done: Done) -> None:
+                by_key = {f"kernelcast-{task.key}": task for task in tasks}
+                futures = [client.submit(run_task, everywhere, task, key=key) for key, task in by_key.items()]
+                for future in as_completed(futures):
+                    if future.status == "finished":
+                        done(*future.result())
+                    else:
+                        reason = f"{WORKER_DIED}: {type(future.exception()).__name__}"
+                        done(by_key[str(future.key)], failure(reason, is_final=False))
+                    future.release()
+
+            yield run
 
     @contextmanager
     def _client(self) -> Iterator[Any]:
-        from distributed import Client, LocalCluster
+        from distributed import Client
 
         if self.n_local:
-            with (
-                LocalCluster(n_workers=self.n_local, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
-                Client(cluster) as client,
-            ):
+            with _local_cluster(self.n_local) as cluster, Client(cluster) as client:
                 yield client
             return
         try:
@@ -97,6 +115,37 @@ class Dask:
             ) from error
         with client:
             yield client
+
+
+@contextmanager
+def _local_cluster(n_workers: int) -> Iterator[Any]:
+    """A cluster of this machine, whose workers are ended at once when it is left by an exception."""
+    from distributed import LocalCluster
+
+    others = set(multiprocessing.active_children())
+    with _interrupts_ignored():  # the workers inherit it: an interrupt is this process's business
+        cluster = LocalCluster(
+            n_workers=n_workers, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=logging.CRITICAL
+        )
+    try:
+        yield cluster
+    except BaseException:
+        end_children(others)
+        raise
+    finally:
+        cluster.close(timeout=CLOSE_SECONDS)
+
+
+@contextmanager
+def _interrupts_ignored() -> Iterator[None]:
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def backend_for(jobs: int, dask: str | None) -> Backend:
@@ -111,9 +160,8 @@ def backend_for(jobs: int, dask: str | None) -> Backend:
 
 
 def execute(
-    bench: Bench,
+    run: Run,
     tasks: Sequence[Task],
-    backend: Backend,
     store: ResultStore,
     on_done: Callable[[dict[str, Any]], None] = lambda result: None,
 ) -> dict[str, dict[str, Any]]:
@@ -138,7 +186,7 @@ def execute(
         on_done(result)
 
     if missing:
-        backend.run(bench, list(missing.values()), done)
+        run(list(missing.values()), done)
     return results
 
 

@@ -16,7 +16,7 @@ from simulator.hw.loader import load_hw
 from simulator.projection.plan import DEFAULT_INSTRUCTION_BUDGET
 from simulator.study import optimize, second_order, sensitivity
 from simulator.study.chips import Rules, make_rules
-from simulator.study.execute import Backend, Serial, execute
+from simulator.study.execute import Backend, Run, Serial, execute
 from simulator.study.points import DesignPoint, PointMaker
 from simulator.study.results import StudyResults
 from simulator.study.second_order import Interaction
@@ -86,13 +86,14 @@ class Study:
 
     def run(self, backend: Backend | None = None, store: ResultStore | None = None, progress: Progress = _silent) -> StudyResults:
         """Simulate the study. The result does not depend on ``backend``; ``store`` keeps and reuses projections."""
-        runner = _Runner(self, backend or Serial(), store or ResultStore(), progress)
-        runner.choose_budgets()
-        runner.simulate("Design points", self.points())
-        if self.spec.sampling.method == "optimize":
-            optimize.search(self, runner.simulate)
-        found = self._interactions(runner)
-        return runner.results(found)
+        bench = Bench(self.chips, {kernel.digest: kernel.trace for kernel in self.kernels})
+        with (backend or Serial()).opened(bench) as run_tasks:
+            runner = _Runner(self, run_tasks, store or ResultStore(), progress)
+            runner.choose_budgets()
+            runner.simulate("Design points", self.points())
+            if self.spec.sampling.method == "optimize":
+                optimize.search(self, runner.simulate)
+            return runner.results(self._interactions(runner))
 
     def _interactions(self, runner: _Runner) -> list[Interaction]:
         wanted = self.spec.sensitivity.second_order if self.spec.sensitivity else None
@@ -112,12 +113,11 @@ class Study:
 class _Runner:
     """Runs points as they are asked for, and keeps what came out."""
 
-    def __init__(self, study: Study, backend: Backend, store: ResultStore, progress: Progress) -> None:
+    def __init__(self, study: Study, run_tasks: Run, store: ResultStore, progress: Progress) -> None:
         self.study = study
-        self.backend = backend
+        self.run_tasks = run_tasks
         self.store = store
         self.progress = progress
-        self.bench = Bench(study.chips, {kernel.digest: kernel.trace for kernel in study.kernels})
         self.points: list[DesignPoint] = []
         self.outcomes: dict[tuple[str, str], dict[str, Any]] = {}
         self.base = study.makers[0].base_point()
@@ -165,7 +165,7 @@ class _Runner:
 
     def _execute(self, label: str, tasks: Sequence[Task]) -> dict[str, dict[str, Any]]:
         with self.progress(label, len({task.key for task in tasks})) as advance:
-            return execute(self.bench, tasks, self.backend, self.store, lambda result: advance())
+            return execute(self.run_tasks, tasks, self.store, lambda result: advance())
 
     def results(self, found: Iterable[Interaction]) -> StudyResults:
         """Everything so far."""

@@ -7,6 +7,7 @@ from typing import Any
 
 from simulator.cli.app import main
 from simulator.study import work
+from simulator.validation import warm_up
 from tests.study.closed_form import project
 
 
@@ -17,4 +18,5 @@ def slowly(*arguments: Any) -> Any:
 
 if __name__ == "__main__":
     work.project_trace = slowly
+    warm_up.ensure_compiled = lambda *unused: None
     main()

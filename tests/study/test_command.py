@@ -18,6 +18,7 @@ from pytest import CaptureFixture, MonkeyPatch
 
 from simulator.cli.app import run
 from simulator.study import execute, work
+from simulator.validation import warm_up
 from tests.study.closed_form import document, project, save_kernels
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -25,8 +26,9 @@ TABLES = ("results.parquet", "results.csv", "designs.csv", "tornado.csv", "knees
 
 
 @pytest.fixture
-def study_file(tmp_path: Path) -> Path:
-    """The closed-form study in a folder of its own."""
+def study_file(tmp_path: Path, monkeypatch: MonkeyPatch) -> Path:
+    """The closed-form study in a folder of its own; its kernels need no compiled engine."""
+    monkeypatch.setattr(warm_up, "ensure_compiled", lambda *unused: None)
     save_kernels(tmp_path)
     file = tmp_path / "study.yaml"
     file.write_text(yaml.safe_dump(document()))
