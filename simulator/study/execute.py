@@ -12,7 +12,7 @@ import signal
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, Protocol
@@ -131,9 +131,10 @@ def _local_cluster(n_workers: int) -> Iterator[Any]:
         yield cluster
     except BaseException:
         end_children(others)
+        with suppress(TimeoutError):
+            cluster.close(timeout=CLOSE_SECONDS)
         raise
-    finally:
-        cluster.close(timeout=CLOSE_SECONDS)
+    cluster.close()
 
 
 @contextmanager
