@@ -1,12 +1,13 @@
 """The simulated machine of a launch: which SMs are simulated, whom they stand for, and what it has counted.
 
-A full run simulates every SM.  A larger kernel is run on fewer SMs; each stands for the chip's SMs with the
-same remainder and issues their memory requests too, with their own CTAs' addresses, so that L2, DRAM and
+A full run simulates every SM.  A larger kernel is run on fewer SMs; each stands for a run of the chip's SMs
+and issues their memory requests too, with their own CTAs' addresses, so that L2, DRAM and
 the L2's bandwidth see the whole chip.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,11 +19,13 @@ from simulator.lower.events import n_mbarriers
 from simulator.memory.layout import COUNTER
 from simulator.sm.inputs import CYCLE, E_PATTERN, E_TENSOR, Program
 from simulator.sm.layout import (
+    CTA_RUN,
     FINISHED,
     N_SMS,
     P_BULK_STORE,
     P_STORE,
     P_WRITE_ACCEPTED,
+    SHARE_SHIFT,
     SM_SIZE,
     SMS,
     SPANS,
@@ -69,7 +72,7 @@ class Run:
 
 def members_of(plan: Plan) -> list[list[int]]:
     """Chip SMs that each simulated SM stands for, itself first."""
-    return [list(range(sm, plan.n_chip_sms, plan.n_sms)) for sm in range(plan.n_sms)]
+    return [list(map(int, part)) for part in np.array_split(np.arange(plan.n_chip_sms), plan.n_sms)]
 
 
 def first_wave(plan: Plan, members: list[list[int]], n_ctas: int) -> np.ndarray:
@@ -91,6 +94,25 @@ def coalescer_of(n_chip_sms: int, coalescer_sms: tuple[int, ...]) -> np.ndarray:
     sizes = np.array(coalescer_sms)
     bounds = np.cumsum(sizes) * n_chip_sms // sizes.sum()
     return np.searchsorted(bounds, np.arange(n_chip_sms), side="right")
+
+
+def lags(n_chip_sms: int) -> np.ndarray:
+    """Lag of each chip SM's requests as a multiple of the typical one (2**-SHARE_SHIFT): exponentially distributed, int64."""
+    u = (np.arange(n_chip_sms) * LAG_STEP % WORD + 0.5) / WORD
+    return np.asarray(np.round(-np.log1p(-u) * (1 << SHARE_SHIFT)).astype(np.int64))
+
+
+LAG_STEP = 0x9E3779B1
+WORD = 1 << 32
+"""Multiplicative hash of 32 bits."""
+
+
+def run_step(n_runs: int) -> int:
+    """Distance in a round between runs of CTAs on neighbouring SMs: prime to the number of runs, so that none is lost."""
+    return next(step for step in RUN_STEPS if math.gcd(step, max(1, n_runs)) == 1)
+
+
+RUN_STEPS = (7, 5, 3, 1)
 
 
 def uses_memory(program: Program) -> bool:
@@ -120,13 +142,9 @@ def machine_shape(hw: HardwareConfig, timing: Timing, plan: Plan, program: Progr
         l2_ways=timing.l2.ways,
         n_domains=len(timing.l2.coalescer_sms),
         merge_slots=timing.l2.coalescer_lines,
-        longest_drift=LONGEST_DRIFT_CYCLES * CYCLE,
+        lag_of=lags(plan.n_chip_sms),
+        run_step=run_step(plan.n_chip_sms // CTA_RUN),
     )
-
-
-LONGEST_DRIFT_CYCLES = 700
-"""How far SMs that run the same code drift apart, about: a few L2 latencies."""
-
 
 
 def collect(x: np.ndarray, shape: MachineShape, issued: int) -> Run:

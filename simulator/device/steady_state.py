@@ -6,12 +6,13 @@ Time, counters and stalls of whole waves are added at the rate of the last waves
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from simulator.device.machine import Plan, Run, collect
-from simulator.isa.effects import DRAM_READ_BYTES, DRAM_WRITE_BYTES, N_COUNTERS, N_REASONS
+from simulator.isa.effects import DRAM_READ_BYTES, DRAM_WRITE_BYTES, L2_READ_SECTORS, N_COUNTERS, N_REASONS
 from simulator.memory.layout import COUNTER
 from simulator.sm.engine import run
 from simulator.sm.inputs import CYCLE, K_N_CTAS, Program
@@ -21,10 +22,11 @@ NO_LIMIT = 1 << 62
 WINDOW = 4
 """Waves that are compared, and whose mean is the rate of those that follow."""
 TIME_TOLERANCE = 0.015
-TRAFFIC_TOLERANCE = 0.15
+TRAFFIC_TOLERANCE = 0.075
+READ_TOLERANCE = 0.01
 LENGTH_TOLERANCE = 0.02
-"""Relative differences: time between waves of the window, DRAM bytes between its halves (rasters alternate), instructions
-per CTA over the grid."""
+"""Relative differences: time between waves of the window, DRAM bytes and L2 reads between its halves (rasters
+alternate), instructions per CTA over the grid."""
 
 
 @dataclass(frozen=True)
@@ -74,9 +76,23 @@ def is_steady(samples: list[Sample]) -> bool:
     if len(samples) < WINDOW + 2:
         return False
     waves = [later.since(earlier) for earlier, later in zip(samples[-WINDOW - 1 :], samples[-WINDOW:], strict=False)]
-    times = np.array([wave.ticks / wave.issued for wave in waves])
-    traffic = np.array([(wave.counters[DRAM_READ_BYTES] + wave.counters[DRAM_WRITE_BYTES]) / wave.issued for wave in waves])
-    return _spread(times) <= TIME_TOLERANCE and _spread(traffic.reshape(2, -1).mean(axis=1)) <= TRAFFIC_TOLERANCE / 2
+    times = _per_instruction(waves, lambda wave: wave.ticks)
+    reads = _per_instruction(waves, lambda wave: wave.counters[L2_READ_SECTORS])
+    traffic = _per_instruction(waves, lambda wave: wave.counters[DRAM_READ_BYTES] + wave.counters[DRAM_WRITE_BYTES])
+    return (
+        _spread(times) <= TIME_TOLERANCE
+        and _spread(_halves(reads)) <= READ_TOLERANCE
+        and _spread(_halves(traffic)) <= TRAFFIC_TOLERANCE
+    )
+
+
+def _per_instruction(waves: list[Sample], amount: Callable[[Sample], int]) -> np.ndarray:
+    return np.array([amount(wave) / wave.issued for wave in waves])
+
+
+def _halves(values: np.ndarray) -> np.ndarray:
+    """Means of the first and the second half."""
+    return np.asarray(values.reshape(2, -1).mean(axis=1))
 
 
 def _spread(values: np.ndarray) -> float:

@@ -108,10 +108,16 @@ class BarrierTiming(Section):
 
 class L2Timing(Section):
     """L2 seen from an SM. Latencies are from the SM's request to data back at the SM. ``coalescer_sms``: SMs behind
-    each request coalescer, in launch order (one coalescer per cluster of SMs merges reads in flight).
-    ``latency_spread_cycles``: from the nearest to the farthest slice."""
+    each request coalescer, in launch order: it merges reads of a line that is in flight beyond it, and passes
+    ``coalescer_bytes_per_second``. ``coalescer_transit_cycles``: latency between SM and coalescer, both ways.
+    SMs that run the same code lag behind each other by an exponentially distributed time: of mean ``lag_cycles`` at the
+    start of a CTA, e times as long after each ``lag_growth_cycles`` of a port busier than ``lag_saturation``, at most
+    ``lag_most_cycles``; a new CTA starts with ``lag_restart_share`` of it.
+    ``latency_spread_cycles``: from the nearest to the farthest slice. ``sm_clock_cycles`` of the near latency and of the
+    transit follow the SM clock, the rest keeps its time."""
 
     near_latency_cycles: float = Field(gt=0)
+    sm_clock_cycles: float = Field(ge=0)
     latency_spread_cycles: float = Field(ge=0)
     far_extra_cycles: float = Field(ge=0)
     read_bytes_per_second: float = Field(gt=0)
@@ -121,19 +127,28 @@ class L2Timing(Section):
     ways: int = Field(ge=1)
     coalescer_sms: tuple[int, ...]
     coalescer_lines: int = Field(ge=1)
-    coalescer_window_cycles: float = Field(ge=0)
+    coalescer_bytes_per_second: float = Field(gt=0)
+    coalescer_transit_cycles: float = Field(ge=0)
+    lag_cycles: float = Field(ge=0)
+    lag_growth_cycles: float = Field(gt=0)
+    lag_most_cycles: float = Field(ge=0)
+    lag_restart_share: float = Field(ge=0, le=1)
+    lag_saturation: float = Field(gt=0, le=1)
 
 
 class DramTiming(Section):
     """DRAM behind the L2. ``extra_latency_cycles``: beyond the L2 latency, shortest. On top comes a delay with an
     exponential distribution of mean spread_cycles + load_latency_cycles x u^2 / (1 - u) at utilisation u, at most
-    saturation_load: beyond, it is the queue that grows. Writes within ``turnaround_window_cycles`` of a read run at
+    saturation_load: beyond, it is the queue that grows. A share ``refresh_share`` of the reads meets a refresh and waits
+    for a part of its ``refresh_cycles``. Writes within ``turnaround_window_cycles`` of a read run at
     ``mixed_write_bytes_per_second`` (bus turnaround)."""
 
     extra_latency_cycles: float = Field(ge=0)
     spread_cycles: float = Field(ge=0)
     load_latency_cycles: float = Field(ge=0)
     saturation_load: float = Field(gt=0, lt=1)
+    refresh_cycles: float = Field(ge=0)
+    refresh_share: float = Field(ge=0, lt=1)
     read_bytes_per_second: float = Field(gt=0)
     write_bytes_per_second: float = Field(gt=0)
     mixed_write_bytes_per_second: float = Field(gt=0)
@@ -154,8 +169,10 @@ class LaunchTiming(Section):
 class ClockTiming(Section):
     """SM clock that a kernel sustains, under its power limit. ``plain_hz``: without tensor cores. With them,
     ``tensor_hz`` at the shares of tensor-core time ``tensor_activity`` (interpolated); kernels shorter than
-    ``power_seconds`` end before the limit acts and run at ``short_tensor_hz``."""
+    ``power_seconds`` end before the limit acts and run at ``short_tensor_hz``. ``microbenchmark_hz``: SM clock at
+    which latencies beyond the SM were measured in cycles; they keep their time when the SM clock changes."""
 
+    microbenchmark_hz: float = Field(gt=0)
     plain_hz: float = Field(gt=0)
     short_tensor_hz: float = Field(gt=0)
     power_seconds: float = Field(gt=0)

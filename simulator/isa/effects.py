@@ -89,9 +89,6 @@ STALL_REASONS = (
 # Kinds of an MBARRIER effect.
 MBARRIER_INIT, MBARRIER_ARRIVE, MBARRIER_EXPECT, MBARRIER_WAIT, MBARRIER_OTHER = range(5)
 
-# Where a read request was served.
-SERVED_COALESCED, SERVED_NEAR, SERVED_FAR, SERVED_DRAM, N_SERVED = range(5)
-
 # Chip-wide counters of a run (scaled from the simulated SMs by the members that each stands for).
 COUNTERS = (
     "warp_instructions",
@@ -148,5 +145,3 @@ SECTORS_PER_LINE = 4
 MASK_BITS = 8
 """Line offset and sector mask share a word: the mask takes the low bits."""
 BYTE = 255
-READ_SHARE_SHIFT = 6
-"""The share of reads that are not merged is averaged over the last 2**6 followed lines."""

@@ -7,7 +7,7 @@ import numpy as np
 from simulator.hw.config import HardwareConfig
 from simulator.hw.timing import Timing
 from simulator.lower.instructions import ticks
-from simulator.memory.l2 import LOAD_SHIFT
+from simulator.memory.l2 import LOAD_SHIFT, PORT_LOAD_SHIFT, RANDOM_SHIFT
 from simulator.memory.layout import MEMORY_PARAMETERS
 from simulator.sm.inputs import CYCLE
 from simulator.sm.layout import SHARE_SHIFT, SM_PARAMETERS
@@ -52,35 +52,47 @@ def lower_sm_parameters(timing: Timing, uses_memory: bool = True) -> np.ndarray:
         "cta_turnaround": ticks(t.launch.cta_turnaround_cycles),
         "launch_latency": ticks(t.launch.latency_cycles + uses_memory * t.launch.extra_cold_cycles),
         "quantum": QUANTUM_CYCLES * CYCLE,
+        "lag": ticks(t.l2.lag_cycles),
+        "lag_growth": ticks(t.l2.lag_growth_cycles),
+        "lag_most": ticks(t.l2.lag_most_cycles),
+        "lag_restart": round(t.l2.lag_restart_share * (1 << SHARE_SHIFT)),
+        "lag_load": round(t.l2.lag_saturation * (1 << PORT_LOAD_SHIFT)),
     }
     return np.array([values[name] for name in SM_PARAMETERS], np.int64)
 
 
 def lower_memory_parameters(hw: HardwareConfig, timing: Timing, clock_hz: float, sample_shift: int) -> np.ndarray:
-    """Memory parameters; L2 and DRAM keep their own clocks, so their cost in SM cycles follows the SM clock."""
+    """Memory parameters; L2 and DRAM keep their own clocks, so their latency and cost in SM cycles follow the SM clock."""
     sections = hw.execution_sections()
     sector = sections.l1.sector_bytes
 
     def per_sector(bytes_per_second: float) -> int:
         return max(1, ticks(sector * clock_hz / bytes_per_second))
 
+    def in_own_time(cycles: float) -> int:
+        return ticks(cycles * clock_hz / timing.clock.microbenchmark_hz)
+
+    fabric = ticks(timing.l2.sm_clock_cycles)
+    n_coalescers = len(timing.l2.coalescer_sms)
     values: dict[str, int] = {
-        "near": ticks(timing.l2.near_latency_cycles),
-        "near_spread": ticks(timing.l2.latency_spread_cycles),
-        "far": ticks(timing.l2.far_extra_cycles),
-        "dram": ticks(timing.dram.extra_latency_cycles),
-        "dram_spread": ticks(timing.dram.spread_cycles),
-        "dram_load": ticks(timing.dram.load_latency_cycles),
+        "near": fabric + in_own_time(timing.l2.near_latency_cycles - timing.l2.sm_clock_cycles),
+        "near_spread": in_own_time(timing.l2.latency_spread_cycles),
+        "far": in_own_time(timing.l2.far_extra_cycles),
+        "dram": in_own_time(timing.dram.extra_latency_cycles),
+        "dram_spread": in_own_time(timing.dram.spread_cycles),
+        "dram_load": in_own_time(timing.dram.load_latency_cycles),
+        "dram_refresh": in_own_time(timing.dram.refresh_cycles),
+        "dram_refresh_share": round(timing.dram.refresh_share * (1 << RANDOM_SHIFT)),
         "dram_saturation": round(timing.dram.saturation_load * (1 << LOAD_SHIFT)),
-        "l2_sector": per_sector(timing.l2.read_bytes_per_second),
+        "coalescer_sector": per_sector(min(timing.l2.coalescer_bytes_per_second, timing.l2.read_bytes_per_second / n_coalescers)),
         "l2_write_sector": per_sector(timing.l2.write_bytes_per_second),
         "dram_read_sector": per_sector(timing.dram.read_bytes_per_second),
         "dram_write_sector": per_sector(timing.dram.write_bytes_per_second),
         "dram_mixed_write_sector": per_sector(timing.dram.mixed_write_bytes_per_second),
-        "turnaround_window": ticks(timing.dram.turnaround_window_cycles),
+        "turnaround_window": in_own_time(timing.dram.turnaround_window_cycles),
         "atomic_sector": max(1, ticks(clock_hz / timing.l2.atomic_sectors_per_second)),
         "atomic_same_address": max(1, ticks(clock_hz / timing.l2.atomic_same_address_per_second)),
-        "merge_window": ticks(timing.l2.coalescer_window_cycles),
+        "merge_transit": fabric + in_own_time(timing.l2.coalescer_transit_cycles - timing.l2.sm_clock_cycles),
         "sample_shift": sample_shift,
         "n_partitions": sections.l2.n_partitions or 1,
     }

@@ -3,7 +3,7 @@
 Rules (silicon: near and far latency steps, misses at 1.85 x DRAM traffic, GEMM traffic of an LRU of half
 the capacity): a read looks up the partition next to its SM; a miss whose home is the other partition looks
 there and leaves a copy near; what misses at home comes from DRAM.  Writes go to the home partition, without
-a fill, and drop the copy in the other one.  Reads of a line that is still on its way wait for it.
+a fill; the partition next to the SM keeps a copy.  Reads of a line that is still on its way wait for it.
 ``x`` is the machine's heap (layout.py).
 """
 
@@ -20,18 +20,19 @@ from simulator.isa.effects import (
     L2_NEAR_HIT_SECTORS,
     L2_READ_SECTORS,
     L2_WRITE_SECTORS,
-    SERVED_COALESCED,
-    SERVED_DRAM,
-    SERVED_FAR,
-    SERVED_NEAR,
 )
 from simulator.memory.calendar import reserve
 from simulator.memory.layout import (
+    COALESCER_LOADS,
+    COALESCER_SECTOR,
+    COALESCER_SERVERS,
     COUNTER,
     DRAM_LATENCY,
     DRAM_LOAD,
     DRAM_MIXED_WRITE_SECTOR,
     DRAM_READ_SECTOR,
+    DRAM_REFRESH,
+    DRAM_REFRESH_SHARE,
     DRAM_SATURATION,
     DRAM_SERVER,
     DRAM_SPREAD,
@@ -51,18 +52,24 @@ from simulator.memory.layout import (
     LINE_SIZE,
     LOAD_BEFORE,
     LOAD_NOW,
+    LOAD_SIZE,
     LOAD_WINDOW,
     MERGE_AT,
+    MERGE_FOR,
     MERGE_LINE,
     MERGE_SIZE,
     MERGE_SLOTS,
+    MERGE_TRANSIT,
     MERGE_UNTIL,
-    MERGE_WINDOW,
     MERGES,
     N_PARTITIONS,
     NEAR,
     NEAR_SPREAD,
+    P_LOAD_BEFORE,
+    P_LOAD_NOW,
+    P_LOAD_WINDOW,
     SAMPLE_SHIFT,
+    SERVER_SIZE,
     TURNAROUND_WINDOW,
 )
 
@@ -167,7 +174,8 @@ def note_load(x, at, amount):
 
 @compiled
 def dram_delay(x, h):
-    """Extra latency of a DRAM read: exponential, its mean grows with the load (measured latency under load).
+    """Extra latency of a DRAM read: exponential, its mean grows with the load (measured latency under load); some reads
+    meet a refresh, and wait for a part of it.
 
     With sampling a followed line stands for 2**SAMPLE_SHIFT lines that a copy waits for together: the largest of
     that many delays.
@@ -175,12 +183,18 @@ def dram_delay(x, h):
     load = min(x[LOAD_BEFORE], x[DRAM_SATURATION]) / (1 << LOAD_SHIFT)
     mean = x[DRAM_SPREAD] + x[DRAM_LOAD] * load * load / (1.0 - load)
     u = ((h >> 16 & RANDOM_MASK) + 1) / (RANDOM_MASK + 2)
-    if x[SAMPLE_SHIFT] > 0:
-        u = u ** (1.0 / (1 << x[SAMPLE_SHIFT]))
-    return int(-np.log1p(-u) * mean)
+    lines = 1 << x[SAMPLE_SHIFT]
+    delay = -np.log1p(-(u ** (1.0 / lines))) * mean
+    share = x[DRAM_REFRESH_SHARE] / (RANDOM_MASK + 1)
+    met = 1.0 - (1.0 - share) ** lines
+    v = (h >> 38 & RANDOM_MASK) / (RANDOM_MASK + 1)
+    if v < met:
+        delay += x[DRAM_REFRESH] * (v / met) ** (1.0 / max(1.0, lines * share))
+    return int(delay)
 
 
-RANDOM_MASK = (1 << 20) - 1
+RANDOM_SHIFT = 20
+RANDOM_MASK = (1 << RANDOM_SHIFT) - 1
 LOAD_SHIFT = 27
 """Load is averaged over 2**27 ticks (2,048 cycles)."""
 
@@ -197,13 +211,37 @@ def fetch_from_dram(x, h, mask, at):
 
 
 @compiled
+def note_port_load(x, load, at, amount):
+    """Count the service of a coalescer's port per window of PORT_LOAD_SHIFT."""
+    window = at >> PORT_LOAD_SHIFT
+    if window > x[load + P_LOAD_WINDOW]:
+        x[load + P_LOAD_BEFORE] = x[load + P_LOAD_NOW] if window == x[load + P_LOAD_WINDOW] + 1 else 0
+        x[load + P_LOAD_NOW] = 0
+        x[load + P_LOAD_WINDOW] = window
+    x[load + P_LOAD_NOW] += amount
+
+
+@compiled
+def port_load(x, domain):
+    """Ticks of service that a coalescer's port gave in the last window."""
+    return x[x[COALESCER_LOADS] + domain * LOAD_SIZE + P_LOAD_BEFORE]
+
+
+PORT_LOAD_SHIFT = 28
+"""Load of a port is taken over 2**28 ticks (4,096 cycles)."""
+
+
+@compiled
 def read_line(x, line, mask, partition, domain, at):
-    """Read sectors of one line for an SM. Returns (where it was served, when the data is at the SM)."""
+    """Read sectors of one line for an SM. Returns when the data is at the SM.
+
+    The coalescer of a group of SMs merges a read with one of the same line that is in flight beyond its port to the
+    L2, which carries what is left (measured: read_lag, read_bandwidth).
+    """
     h = scatter(line)
     merge = x[MERGES] + (domain * x[MERGE_SLOTS] + ((h >> 20) & (x[MERGE_SLOTS] - 1))) * MERGE_SIZE
-    is_open = abs(at - x[merge + MERGE_AT]) < x[MERGE_WINDOW]
-    if x[merge + MERGE_LINE] == line and is_open:
-        return SERVED_COALESCED, max(x[merge + MERGE_UNTIL], at)
+    if x[merge + MERGE_LINE] == line and abs(at - x[merge + MERGE_AT]) < x[merge + MERGE_FOR]:
+        return max(x[merge + MERGE_UNTIL], at + x[MERGE_TRANSIT])
     n = sectors_in(mask) << x[SAMPLE_SHIFT]
     x[COUNTER + L2_READ_SECTORS] += n
     place = find(x, partition, h, line)
@@ -211,15 +249,18 @@ def read_line(x, line, mask, partition, domain, at):
     if place >= 0 and (x[record + L_VALID] & mask) == mask:
         x[COUNTER + L2_NEAR_HIT_SECTORS] += n
         x[x[L2_USES] + place] = at
-        served = SERVED_NEAR
         back = max(at + near_latency(x, h ^ domain * DOMAIN_HASH), x[record + L_READY])
     else:
-        served, back = read_beyond_near(x, line, h, mask, n, partition, at)
+        back = read_beyond_near(x, line, h, mask, n, partition, at)
         install(x, partition, h, line, mask, back, at)
+    x[merge + MERGE_FOR] = back - at - x[MERGE_TRANSIT]
+    passed = reserve(x, x[COALESCER_SERVERS] + domain * SERVER_SIZE, at, n * x[COALESCER_SECTOR])
+    note_port_load(x, x[COALESCER_LOADS] + domain * LOAD_SIZE, at, n * x[COALESCER_SECTOR])
+    back = max(back, passed + x[NEAR])
     x[merge + MERGE_LINE] = line
     x[merge + MERGE_UNTIL] = back
     x[merge + MERGE_AT] = at
-    return served, back
+    return back
 
 
 DOMAIN_HASH = 0x9E37
@@ -228,39 +269,44 @@ DOMAIN_HASH = 0x9E37
 
 @compiled
 def read_beyond_near(x, line, h, mask, n, partition, at):
-    """A near miss: ask the home partition, then DRAM. Returns (where it was served, when it is at the SM)."""
+    """A near miss: ask the home partition, then DRAM. Returns when it is at the SM."""
     x[COUNTER + L2_MISS_SECTORS] += n
     home = home_of(x, h)
     if home == partition:
-        return SERVED_DRAM, fetch_from_dram(x, h, mask, at)
+        return fetch_from_dram(x, h, mask, at)
     x[COUNTER + L2_READ_SECTORS] += n
     place = find(x, home, h, line)
     record = record_at(x, place)
     if place >= 0 and (x[record + L_VALID] & mask) == mask:
         x[COUNTER + L2_FAR_HIT_SECTORS] += n
         x[x[L2_USES] + place] = at
-        return SERVED_FAR, max(at + near_latency(x, h) + x[FAR], x[record + L_READY])
+        return max(at + near_latency(x, h) + x[FAR], x[record + L_READY])
     x[COUNTER + L2_MISS_SECTORS] += n
     back = fetch_from_dram(x, h, mask, at) + x[FAR]
     install(x, home, h, line, mask, back, at)
-    return SERVED_DRAM, back
+    return back
 
 
 @compiled
 def write_line(x, line, mask, from_partition, at):
     """Write sectors of one line at their home; returns when the L2 has taken them.
 
-    The partition next to the SM passes a write for the other one on: it counts in both (measured: 1.5 per sector).
+    The partition next to the SM passes a write for the other one on and keeps a copy: it counts in both, and a read that
+    follows hits near (measured: 1.5 writes and 1.0 reads per sector of spills).
     """
     h = scatter(line)
     n = sectors_in(mask) << x[SAMPLE_SHIFT]
     home = home_of(x, h)
     x[COUNTER + L2_WRITE_SECTORS] += n if home == from_partition else 2 * n
     for partition in range(x[N_PARTITIONS]):
-        if partition != home:
-            place = find(x, partition, h, line)
-            if place >= 0:
-                x[record_at(x, place) + L_VALID] = 0
+        if partition == home:
+            continue
+        if partition == from_partition:
+            install(x, partition, h, line, mask, at, at)
+            continue
+        place = find(x, partition, h, line)
+        if place >= 0:
+            x[record_at(x, place) + L_VALID] = 0
     record = install(x, home, h, line, mask, at, at)
     x[record + L_DIRTY] |= mask
     return reserve(x, x[L2_WRITE_SERVER], at, n * x[L2_WRITE_SECTOR])

@@ -22,7 +22,9 @@ MEMORY_PARAMETERS = (
     "dram_spread",
     "dram_load",
     "dram_saturation",
-    "l2_sector",
+    "dram_refresh",
+    "dram_refresh_share",
+    "coalescer_sector",
     "l2_write_sector",
     "dram_read_sector",
     "dram_write_sector",
@@ -30,7 +32,7 @@ MEMORY_PARAMETERS = (
     "turnaround_window",
     "atomic_sector",
     "atomic_same_address",
-    "merge_window",
+    "merge_transit",
     "sample_shift",
     "n_partitions",
 )
@@ -42,7 +44,9 @@ MEMORY_PARAMETERS = (
     DRAM_SPREAD,
     DRAM_LOAD,
     DRAM_SATURATION,
-    L2_SECTOR,
+    DRAM_REFRESH,
+    DRAM_REFRESH_SHARE,
+    COALESCER_SECTOR,
     L2_WRITE_SECTOR,
     DRAM_READ_SECTOR,
     DRAM_WRITE_SECTOR,
@@ -50,7 +54,7 @@ MEMORY_PARAMETERS = (
     TURNAROUND_WINDOW,
     ATOMIC_SECTOR,
     ATOMIC_SAME_ADDRESS,
-    MERGE_WINDOW,
+    MERGE_TRANSIT,
     SAMPLE_SHIFT,
     N_PARTITIONS,
     # Tables: offsets and sizes.
@@ -61,7 +65,8 @@ MEMORY_PARAMETERS = (
     L2_LINES,
     MERGES,
     MERGE_SLOTS,
-    L2_READ_SERVER,
+    COALESCER_SERVERS,
+    COALESCER_LOADS,
     L2_WRITE_SERVER,
     DRAM_SERVER,
     ATOMIC_SERVER,
@@ -72,21 +77,24 @@ MEMORY_PARAMETERS = (
     LOAD_NOW,
     LOAD_BEFORE,
     COUNTER,
-) = range(36)
+) = range(39)
 N_MEMORY_HEADER = COUNTER + N_COUNTERS
 
 # Record of an L2 line (beside its tag and its last use): when its data is there, masks of valid and dirty sectors.
 L_READY, L_VALID, L_DIRTY, LINE_SIZE = range(4)
 
 # Record of a read in flight in a request coalescer.
-MERGE_LINE, MERGE_AT, MERGE_UNTIL, MERGE_SIZE = range(4)
+MERGE_LINE, MERGE_AT, MERGE_FOR, MERGE_UNTIL, MERGE_SIZE = range(5)
 
+# Record of how busy a coalescer's port was: window, ticks booked in it, and in the one before.
+P_LOAD_WINDOW, P_LOAD_NOW, P_LOAD_BEFORE, LOAD_SIZE = range(4)
 
-SERVERS = (L2_READ_SERVER, L2_WRITE_SERVER, DRAM_SERVER, ATOMIC_SERVER)
+SERVERS = (L2_WRITE_SERVER, DRAM_SERVER, ATOMIC_SERVER)
 SERVER_SHIFT = 22
 """Chip-wide servers resolve 2**22 ticks (64 cycles)."""
 SERVER_WINDOWS = 1 << 14
 """A million cycles of backlog."""
+SERVER_SIZE = calendar_size(SERVER_WINDOWS)
 
 
 class Arena:
@@ -113,7 +121,9 @@ def lay_out_memory(arena: Arena, n_partitions: int, n_sets: int, n_ways: int, n_
         L2_LINES: arena.take(lines * LINE_SIZE),
         MERGES: arena.take(n_domains * merge_slots * MERGE_SIZE),
         MERGE_SLOTS: merge_slots,
-        **{server: arena.take(calendar_size(SERVER_WINDOWS)) for server in SERVERS},
+        COALESCER_LOADS: arena.take(n_domains * LOAD_SIZE),
+        COALESCER_SERVERS: arena.take(n_domains * SERVER_SIZE),
+        **{server: arena.take(SERVER_SIZE) for server in SERVERS},
         ADDRESSES: arena.take(merge_slots),
         ADDRESS_SLOTS: merge_slots,
         LAST_DRAM_READ: -(1 << 60),
@@ -124,6 +134,7 @@ def empty_memory(heap: np.ndarray, header: dict[int, int]) -> None:
     """Nothing cached, nothing in flight, idle servers."""
     heap[list(header)] = list(header.values())
     heap[header[L2_TAGS] : header[L2_USES]] = EMPTY
-    heap[header[MERGES] : header[SERVERS[0]] : MERGE_SIZE] = EMPTY
-    for server in SERVERS:
-        make_idle(heap, header[server], SERVER_SHIFT, SERVER_WINDOWS)
+    heap[header[MERGES] : header[COALESCER_LOADS] : MERGE_SIZE] = EMPTY
+    coalescers = range(header[COALESCER_SERVERS], header[SERVERS[0]], SERVER_SIZE)
+    for server in (*coalescers, *(header[name] for name in SERVERS)):
+        make_idle(heap, server, SERVER_SHIFT, SERVER_WINDOWS)

@@ -17,3 +17,12 @@ def sustained_clock_hz(clock: ClockTiming, tensor_activity: float, seconds: floa
     if seconds < clock.power_seconds:
         return clock.short_tensor_hz
     return float(np.interp(tensor_activity, clock.tensor_activity, clock.tensor_hz))
+
+
+def expected_clock_hz(clock: ClockTiming, busy_cycles: float) -> float:
+    """First guess, from the least tensor-core cycles that a launch needs on each SM."""
+    return sustained_clock_hz(clock, USUAL_ACTIVITY if busy_cycles else 0.0, busy_cycles / clock.short_tensor_hz)
+
+
+USUAL_ACTIVITY = 0.7
+"""Share of tensor-core time that a matrix kernel of any length is assumed to reach before it is replayed."""

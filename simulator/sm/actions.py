@@ -115,6 +115,8 @@ def act_on_memory(x, k, sm, smsp, w, row, event, at):
     occupancy = max((last - first) * x[L1_TAG], k[event + E_WAVEFRONTS] * x[WAVEFRONT])
     passed = access_global(x, smsp, sm, at, occupancy)
     release = passed + x[OPERAND_RELEASE]
+    if effect in (GLOBAL_LOAD, GLOBAL_COPY):  # addresses go along into the queue: the registers are free
+        release = at + x[SCOREBOARD_RELEASE]
     if effect == GLOBAL_LOAD:
         return read_global(x, k, c, event, passed, k[row + I_KIND] > 0), release
     if effect == GLOBAL_COPY:

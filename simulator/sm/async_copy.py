@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from simulator.compiled import compiled
-from simulator.isa.effects import BULK_FILL_BYTES, FILL_BYTES, LINE_SHIFT, SECTOR_SHIFT, SERVED_COALESCED
+from simulator.isa.effects import BULK_FILL_BYTES, FILL_BYTES, LINE_SHIFT, SECTOR_SHIFT
 from simulator.memory.calendar import reserve_share
-from simulator.memory.l2 import read_line, sectors_in, write_line
+from simulator.memory.l2 import write_line
 from simulator.memory.layout import COUNTER, SAMPLE_SHIFT
-from simulator.sm.global_memory import member_base, rotate, share_l2
+from simulator.sm.global_memory import grow_lag, member_base, request, rotate
 from simulator.sm.inputs import (
     E_COORDINATE,
     E_COUNT,
@@ -30,8 +30,6 @@ from simulator.sm.layout import (
     BULK_STORE_BYTE,
     C_MEMBERS,
     C_SM,
-    MEMBER_DOMAIN,
-    MEMBER_DRIFT,
     MEMBER_PARTITION,
     MEMBER_SIZE,
     P_BULK,
@@ -126,9 +124,9 @@ def load_box(x, k, c, event, at):
 @compiled
 def request_row(x, k, c, sm, event, tensor, row, at):
     """Read one box row for every member; returns when member 0 has it."""
+    grow_lag(x, c, at)
     n_members = x[sm + P_N_MEMBERS]
     m = rotate(x, sm, n_members)
-    n_reads = 0
     done = at
     for _ in range(n_members):
         m = m + 1 if m + 1 < n_members else 0
@@ -137,17 +135,11 @@ def request_row(x, k, c, sm, event, tensor, row, at):
         first, last = row_extent(x, k, c, m, event, tensor, row)
         if first == last:
             continue
-        member = sm + P_MEMBERS + MEMBER_SIZE * m
-        when = at + x[member + MEMBER_DRIFT]
         for line in range(first >> LINE_SHIFT, ((last - 1) >> LINE_SHIFT) + 1):
-            mask = sector_mask(first, last, line)
-            served, back = read_line(x, line, mask, x[member + MEMBER_PARTITION], x[member + MEMBER_DOMAIN], when)
-            if served != SERVED_COALESCED:
-                n_reads += sectors_in(mask)
+            back = request(x, c, m, line, sector_mask(first, last, line), at)
             if m == 0:
                 done = max(done, back)
-                x[sm + P_LAST_DELAY] = back - when
-    return share_l2(x, n_reads << x[SAMPLE_SHIFT], at, done)
+    return done
 
 
 @compiled

@@ -14,10 +14,13 @@ from simulator.sm.layout import (
     C_CLUSTER_PHASE,
     C_FIRST_WARP,
     C_INDEX,
+    C_LAG,
+    C_LAG_AT,
     C_LIVE,
     C_MEMBERS,
     C_SM,
     CTA_INTERVAL,
+    CTA_RUN,
     CTA_SIZE,
     CTA_TURNAROUND,
     CTAS,
@@ -25,12 +28,17 @@ from simulator.sm.layout import (
     FINISHED,
     G_STARTED,
     GROUP_SIZE,
+    LAG,
+    LAG_RESTART,
     LAUNCH_LATENCY,
     MBARRIER_SIZE,
     N_BARRIERS,
     N_BASES,
+    N_CHIP_SMS,
+    N_LARGE,
     N_MBARRIERS,
     N_MEMBERS,
+    N_RUNS,
     N_SCOREBOARDS,
     N_SLOTS,
     N_SMS,
@@ -39,7 +47,11 @@ from simulator.sm.layout import (
     NEXT_CTA,
     P_LAUNCH,
     P_N_MEMBERS,
+    PLACES_TAKEN,
+    PLACES_TAKEN_LARGE,
+    RUN_STEP,
     S_DIRTY,
+    SHARE_SHIFT,
     SPANS,
     W_BLOCK,
     W_CLUSTER_ARRIVALS,
@@ -67,14 +79,34 @@ from simulator.sm.scoreboard import renew
 
 @compiled
 def place_next(x, k, c):
-    """Give each member of a CTA slot's SM the next CTA of the grid; whether member 0 got one."""
+    """Give each member of a CTA slot's SM its CTA of the next round; whether member 0 got one.
+
+    A round hands one CTA to each chip SM.  Simulated SMs with equally many members take the places of a round as they
+    come; the last, partial round fills them in order.
+    """
+    n_members = x[x[c + C_SM] + P_N_MEMBERS]
+    is_large = n_members == x[N_MEMBERS]
+    first_place = 0 if is_large else x[N_LARGE] * x[N_MEMBERS]
+    n_places = x[N_LARGE] if is_large else x[N_SMS] - x[N_LARGE]
+    counter = PLACES_TAKEN_LARGE if is_large else PLACES_TAKEN
+    taken = x[counter]
+    x[counter] = taken + 1
+    first_cta = taken // n_places * x[N_CHIP_SMS]
+    place = first_place + taken % n_places * n_members
+    is_whole = first_cta + x[N_CHIP_SMS] <= k[K_N_CTAS]
     for m in range(x[N_MEMBERS]):
-        x[c + C_MEMBERS + m] = -1
-    for m in range(x[x[c + C_SM] + P_N_MEMBERS]):
-        if x[NEXT_CTA] < k[K_N_CTAS]:
-            x[c + C_MEMBERS + m] = x[NEXT_CTA]
-            x[NEXT_CTA] += 1
+        cta = first_cta + (in_runs(x, place + m) if is_whole else place + m)
+        exists = m < n_members and cta < k[K_N_CTAS]
+        x[c + C_MEMBERS + m] = cta if exists else -1
+        x[NEXT_CTA] += exists
     return x[c + C_MEMBERS] >= 0
+
+
+@compiled
+def in_runs(x, place):
+    """CTA of a round that goes to its ``place``-th SM: runs of CTA_RUN stay together, neighbouring runs do not."""
+    run = place // CTA_RUN
+    return run * x[RUN_STEP] % x[N_RUNS] * CTA_RUN + place % CTA_RUN if run < x[N_RUNS] else place
 
 
 @compiled
@@ -87,6 +119,8 @@ def start_cta(x, k, c, at):
     x[x[SPANS] + 2 * index] = start
     x[c + C_INDEX] = index
     x[c + C_LIVE] = x[N_WARPS]
+    x[c + C_LAG] = max(x[LAG], x[c + C_LAG] * x[LAG_RESTART] >> SHARE_SHIFT)
+    x[c + C_LAG_AT] = start
     for field in (C_CLUSTER_ARRIVED, C_CLUSTER_PHASE, C_CLUSTER_AT):
         x[c + field] = 0
     x[c + C_BARRIERS : c + C_BARRIERS + N_BARRIERS] = 0
@@ -157,6 +191,8 @@ def finish_warp(x, k, w, at):
 @compiled
 def launch(x, k, first_wave):
     """Fill the SMs in rounds, one CTA per SM and round. ``first_wave`` int64 [n_sms * n_slots, members], -1 none."""
+    x[PLACES_TAKEN] = x[N_SLOTS] * (x[N_SMS] - x[N_LARGE])
+    x[PLACES_TAKEN_LARGE] = x[N_SLOTS] * x[N_LARGE]
     for s in range(x[N_SMS]):
         x[x[x[CTAS] + s * x[N_SLOTS] * x[CTA_SIZE] + C_SM] + P_LAUNCH] = x[LAUNCH_LATENCY]
     for slot in range(x[N_SLOTS]):

@@ -14,12 +14,10 @@ from simulator.isa.effects import (
     L1_READ_SECTORS,
     LINE_SHIFT,
     MASK_BITS,
-    READ_SHARE_SHIFT,
     SECTOR_SHIFT,
-    SERVED_COALESCED,
 )
 from simulator.memory.calendar import reserve
-from simulator.memory.l2 import read_line, scatter, sectors_in, write_line
+from simulator.memory.l2 import port_load, read_line, scatter, sectors_in, write_line
 from simulator.memory.layout import (
     ADDRESS_SLOTS,
     ADDRESSES,
@@ -27,8 +25,6 @@ from simulator.memory.layout import (
     ATOMIC_SECTOR,
     ATOMIC_SERVER,
     COUNTER,
-    L2_READ_SERVER,
-    L2_SECTOR,
     NEAR,
     SAMPLE_SHIFT,
 )
@@ -45,6 +41,8 @@ from simulator.sm.inputs import (
 )
 from simulator.sm.layout import (
     C_BASES,
+    C_LAG,
+    C_LAG_AT,
     C_MEMBERS,
     C_SM,
     FILL_BYTE,
@@ -57,8 +55,11 @@ from simulator.sm.layout import (
     L1_USED,
     L1_VALID,
     L1_WAYS,
+    LAG_GROWTH,
+    LAG_LOAD,
+    LAG_MOST,
     MEMBER_DOMAIN,
-    MEMBER_DRIFT,
+    MEMBER_LAG,
     MEMBER_PARTITION,
     MEMBER_SIZE,
     N_MEMBERS,
@@ -68,7 +69,6 @@ from simulator.sm.layout import (
     P_MEMBERS,
     P_MISS,
     P_N_MEMBERS,
-    P_READ_SHARE,
     P_ROTATION,
     P_STORE,
     P_WRITE_ACCEPTED,
@@ -113,16 +113,29 @@ def is_sampled(x, line):
 
 
 @compiled
-def request(x, sm, m, line, mask, at):
-    """Read one line from L2 or beyond for member ``m``: (sectors that the L2 serves, when it is at the SM)."""
+def request(x, c, m, line, mask, at):
+    """Read one line from L2 or beyond for member ``m`` of a CTA slot: when it is at the SM."""
+    sm = x[c + C_SM]
     member = sm + P_MEMBERS + MEMBER_SIZE * m
-    when = at + x[member + MEMBER_DRIFT]
-    served, back = read_line(x, line, mask, x[member + MEMBER_PARTITION], x[member + MEMBER_DOMAIN], when)
-    n = 0 if served == SERVED_COALESCED else sectors_in(mask)
-    x[sm + P_LAST_DELAY] = back - when
-    whole = (1 << SHARE_SHIFT) if n > 0 else 0
-    x[sm + P_READ_SHARE] += (whole - x[sm + P_READ_SHARE]) >> READ_SHARE_SHIFT
-    return n, back
+    when = at + (x[c + C_LAG] * x[member + MEMBER_LAG] >> SHARE_SHIFT)
+    delay = read_line(x, line, mask, x[member + MEMBER_PARTITION], x[member + MEMBER_DOMAIN], when) - when
+    x[sm + P_LAST_DELAY] = delay
+    return at + delay
+
+
+@compiled
+def grow_lag(x, c, at):
+    """SMs that share a saturated port to the L2 drift apart (measured: sync_lag)."""
+    passed = at - x[c + C_LAG_AT]
+    if passed <= 0:
+        return
+    x[c + C_LAG_AT] = at
+    if port_load(x, x[x[c + C_SM] + P_MEMBERS + MEMBER_DOMAIN]) > x[LAG_LOAD]:
+        x[c + C_LAG] = min(x[LAG_MOST], x[c + C_LAG] + x[c + C_LAG] * (passed >> LAG_SHIFT) // (x[LAG_GROWTH] >> LAG_SHIFT))
+
+
+LAG_SHIFT = 8
+"""Keeps products of two times within 63 bits."""
 
 
 @compiled
@@ -179,14 +192,6 @@ def leave_sm(x, sm, n_sectors, at):
 
 
 @compiled
-def share_l2(x, n_sectors, at, back):
-    """Take L2 bandwidth for sectors requested at ``at``; data expected ``back`` comes no earlier than served."""
-    if n_sectors == 0:
-        return back
-    return max(back, reserve(x, x[L2_READ_SERVER], at, n_sectors * x[L2_SECTOR]) + x[NEAR])
-
-
-@compiled
 def read_global(x, k, c, event, at, is_cached):
     """All lines of a load: returns when the last sector is there. ``is_cached``: whether the L1 is used."""
     sm = x[c + C_SM]
@@ -222,9 +227,8 @@ def miss(x, k, c, sm, event, nth, line, mask, at):
     """The ``nth`` line of an access leaves the SM, for every member; returns when member 0 has it."""
     n_members = x[sm + P_N_MEMBERS]
     m = rotate(x, sm, n_members)
+    grow_lag(x, c, at)
     n_live = 0
-    n_followed = 0
-    n_reads = 0
     back = at + x[sm + P_LAST_DELAY]
     own_offset = line - (origin_of(x, k, c, 0, event) >> LINE_SHIFT)
     for _ in range(n_members):
@@ -234,19 +238,13 @@ def miss(x, k, c, sm, event, nth, line, mask, at):
         n_live += 1
         origin = origin_of(x, k, c, m, event)
         own = (origin >> LINE_SHIFT) + own_offset
-        if not is_sampled(x, own):
+        if not is_sampled(x, own) or (m > 0 and not touches(k, event, origin, nth)):
             continue
-        if m > 0 and not touches(k, event, origin, nth):
-            continue
-        n_followed += 1
-        n, when = request(x, sm, m, own, mask, at)
-        n_reads += n
+        when = request(x, c, m, own, mask, at)
         if m == 0:
             back = when
-    n = sectors_in(mask)
-    x[COUNTER + FILL_BYTES] += n_live * (n << SECTOR_SHIFT)
-    n_reads += ((n_live - n_followed) * n * x[sm + P_READ_SHARE]) >> SHARE_SHIFT
-    return share_l2(x, n_reads, at, back)
+    x[COUNTER + FILL_BYTES] += n_live * (sectors_in(mask) << SECTOR_SHIFT)
+    return back
 
 
 @compiled

@@ -22,6 +22,8 @@ RING = 64
 COPY_RING = 16
 """Entries of a warp's ring of asynchronous copy groups (a power of two)."""
 N_SUBPARTITIONS = 4
+CTA_RUN = 4
+"""After the first wave consecutive CTAs go to one GPC in runs of about four (measured: topology)."""
 N_SCOREBOARDS = 6
 N_BARRIERS = 16
 PORT_SHIFT = 20
@@ -30,7 +32,7 @@ OPERAND_SHIFT = 25
 """MMA operands and copies share the port over 2**25 ticks (512 cycles): copies are buffered, so bursts do not hurt."""
 PORT_WINDOWS = 1 << 12
 SHARE_SHIFT = 16
-"""P_READ_SHARE is a fraction of 2**16."""
+"""P_FETCH_SHARE is a fraction of 2**16."""
 
 SM_PARAMETERS = (
     "taken_branch",
@@ -65,6 +67,11 @@ SM_PARAMETERS = (
     "cta_turnaround",
     "launch_latency",
     "quantum",
+    "lag",
+    "lag_growth",
+    "lag_most",
+    "lag_restart",
+    "lag_load",
 )
 (
     TAKEN_BRANCH,
@@ -99,6 +106,11 @@ SM_PARAMETERS = (
     CTA_TURNAROUND,
     LAUNCH_LATENCY,
     QUANTUM,
+    LAG,
+    LAG_GROWTH,
+    LAG_MOST,
+    LAG_RESTART,
+    LAG_LOAD,
     # Sizes and tables.
     N_SMS,
     N_SLOTS,
@@ -122,10 +134,16 @@ SM_PARAMETERS = (
     L1_WAYS,
     STALLS,
     SPANS,
+    N_CHIP_SMS,
+    N_LARGE,
+    N_RUNS,
+    RUN_STEP,
     NEXT_CTA,
+    PLACES_TAKEN,
+    PLACES_TAKEN_LARGE,
     CTAS_FINISHED,
     END_OF_HEADER,
-) = range(N_MEMORY_HEADER, N_MEMORY_HEADER + 57)
+) = range(N_MEMORY_HEADER, N_MEMORY_HEADER + 68)
 
 # Record of a warp.
 (
@@ -173,8 +191,10 @@ NOT_BLOCKED, ON_BARRIER, ON_MBARRIER, ON_TENSOR_GROUP, ON_TENSOR_QUEUE, ON_CLUST
     C_CLUSTER_ARRIVED,
     C_CLUSTER_PHASE,
     C_CLUSTER_AT,
+    C_LAG,
+    C_LAG_AT,
     C_BARRIERS,
-) = range(9)
+) = range(11)
 C_MEMBERS = C_BARRIERS + N_BARRIERS
 
 # Record of an mbarrier.
@@ -193,7 +213,7 @@ S_GLOBAL_QUEUE = S_SHARED_QUEUE + RING
 S_ROSTER = S_GLOBAL_QUEUE + RING
 
 # Record of an SM: its shared-memory port (a server), busy-until stamps of its other resources; then the record of each member: L2
-# partition and request coalescer next to it, how far its requests lag behind those of member 0.
+# partition and request coalescer next to it, its share of the CTA's lag.
 (
     P_PORT,
     P_OPERANDS,
@@ -214,17 +234,15 @@ S_ROSTER = S_GLOBAL_QUEUE + RING
     P_WRITE_ACCEPTED,
     P_LAST_SERVED,
     P_LAST_DELAY,
-    P_READ_SHARE,
     P_ROTATION,
     P_N_MEMBERS,
     P_SMSPS,
     P_L1,
     P_NUMBER,
     P_MEMBERS,
-) = range(26)
+) = range(25)
 
-MEMBER_PARTITION, MEMBER_DOMAIN, MEMBER_DRIFT, MEMBER_SIZE = range(4)
-DRIFT_STEP = 0x9E3779B1
+MEMBER_PARTITION, MEMBER_DOMAIN, MEMBER_LAG, MEMBER_SIZE = range(4)
 
 # Record of a line in an L1.
 L1_LINE, L1_USED, L1_READY, L1_VALID, L1_LINE_SIZE = range(5)
@@ -234,8 +252,8 @@ L1_LINE, L1_USED, L1_READY, L1_VALID, L1_LINE_SIZE = range(5)
 class MachineShape:
     """Sizes of a simulated machine. ``members[s]``: chip SMs that simulated SM s stands for, itself first;
     ``partition_of``, ``domain_of`` by chip SM: L2 partition next to it, request coalescer in front of it;
-    L2 sizes per partition; ``longest_drift``: ticks by which members' requests may lag, so that they do not
-    keep an unreal lockstep."""
+    L2 sizes per partition; ``lag_of`` by chip SM: lag of its requests, as a multiple
+    (2**-SHARE_SHIFT) of the typical one; ``run_step``: places in a round between runs of CTAs on neighbouring SMs."""
 
     members: list[list[int]]
     partition_of: np.ndarray
@@ -252,11 +270,16 @@ class MachineShape:
     l2_ways: int
     n_domains: int
     merge_slots: int
-    longest_drift: int
+    lag_of: np.ndarray
+    run_step: int
 
     @property
     def n_sms(self) -> int:
         return len(self.members)
+
+    @property
+    def n_chip_sms(self) -> int:
+        return sum(map(len, self.members))
 
 
 def make_machine(shape: MachineShape, memory_parameters: np.ndarray, sm_parameters: np.ndarray) -> np.ndarray:
@@ -275,6 +298,10 @@ def make_machine(shape: MachineShape, memory_parameters: np.ndarray, sm_paramete
         N_SLOTS: n_slots,
         N_WARPS: n_warps,
         N_MEMBERS: n_members,
+        N_CHIP_SMS: shape.n_chip_sms,
+        N_RUNS: shape.n_chip_sms // CTA_RUN,
+        RUN_STEP: shape.run_step,
+        N_LARGE: sum(len(chip_sms) == n_members for chip_sms in shape.members),
         N_MBARRIERS: shape.n_mbarriers,
         N_BASES: shape.n_bases,
         MEMBER_BASES: arena.take(n_ctas * shape.n_bases * n_members),
@@ -322,12 +349,11 @@ def _link(x: np.ndarray, shape: MachineShape) -> None:
             member = sm + P_MEMBERS + MEMBER_SIZE * m
             x[member + MEMBER_PARTITION] = shape.partition_of[chip_sm]
             x[member + MEMBER_DOMAIN] = shape.domain_of[chip_sm]
-            x[member + MEMBER_DRIFT] = m * DRIFT_STEP % shape.longest_drift if m else 0
+            x[member + MEMBER_LAG] = shape.lag_of[chip_sm]
         for q in range(N_SUBPARTITIONS):
             smsp = x[sm + P_SMSPS] + q * x[SMSP_SIZE]
             x[smsp + S_LAST] = EMPTY
             x[smsp + S_DIRTY] = 1
-        x[sm + P_READ_SHARE] = 1 << SHARE_SHIFT
         for slot in range(shape.n_slots):
             number = s * shape.n_slots + slot
             cta = x[CTAS] + number * x[CTA_SIZE]

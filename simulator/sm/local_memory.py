@@ -5,7 +5,7 @@ from __future__ import annotations
 from simulator.compiled import compiled
 from simulator.isa.effects import ALL_SECTORS, FILL_BYTES, L1_HIT_SECTORS, L1_READ_SECTORS, SECTORS_PER_LINE
 from simulator.memory.layout import COUNTER
-from simulator.sm.global_memory import drop_l1, fill_l1, is_sampled, leave_sm, probe_l1, request, share_l2, write_sampled
+from simulator.sm.global_memory import drop_l1, fill_l1, is_sampled, leave_sm, probe_l1, request, write_sampled
 from simulator.sm.inputs import E_ADDRESS, E_COUNT, LINE_BYTES
 from simulator.sm.layout import (
     C_MEMBERS,
@@ -57,7 +57,6 @@ def read_local(x, k, w, event, at):
 @compiled
 def miss_local(x, k, w, sm, event, word, at):
     """One word's line leaves the SM, for every member; returns when member 0 has it."""
-    n_reads = 0
     back = at + x[sm + P_LAST_DELAY]
     for m in range(x[sm + P_N_MEMBERS]):
         if x[x[w + W_CTA] + C_MEMBERS + m] < 0:
@@ -65,13 +64,11 @@ def miss_local(x, k, w, sm, event, word, at):
         x[COUNTER + FILL_BYTES] += LINE_BYTES
         own = local_line(x, k, w, m, event) + word
         if not is_sampled(x, own):
-            n_reads += SECTORS_PER_LINE
             continue
-        n, when = request(x, sm, m, own, ALL_SECTORS, at)
-        n_reads += n
+        when = request(x, x[w + W_CTA], m, own, ALL_SECTORS, at)
         if m == 0:
             back = when
-    return share_l2(x, n_reads, at, back)
+    return back
 
 
 @compiled

@@ -25,7 +25,13 @@ MACHINE = Machine(
     partition_of=(0, 1, 1, 0),
     l2_sets=4,
     sm={"barrier_warp": 2, "mbarrier_port": 1, "cta_turnaround": 50, "l1_miss": 1.5},
-    memory={"n_partitions": 2, "dram_read_sector": 0.25, "l2_sector": 0.125, "dram_write_sector": 0.5, "merge_window": 90},
+    memory={
+        "n_partitions": 2,
+        "dram_read_sector": 0.25,
+        "coalescer_sector": 0.125,
+        "dram_write_sector": 0.5,
+        "merge_transit": 110,
+    },
 )
 
 

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from simulator.device.machine import lags, run_step
 from simulator.isa import effects as fx
 from simulator.memory.layout import COUNTER, MEMORY_PARAMETERS
 from simulator.sm import inputs as at
@@ -40,9 +41,19 @@ SM_CYCLES: dict[str, float] = {
     "store_backlog": 1 << 20,
     "bulk_store_byte": 1 / 64,
     "quantum": 32,
+    "lag_growth": 1 << 20,
+    "lag_load": 1 << 20,
 }
 MEMORY_CYCLES: dict[str, float] = {"near": 200, "far": 100, "dram": 400, "n_partitions": 1}
-PLAIN_NUMBERS = {"tensor_queue", "shared_queue", "global_queue", "sample_shift", "n_partitions"}
+PLAIN_NUMBERS = {
+    "dram_refresh_share",
+    "lag_restart",
+    "tensor_queue",
+    "shared_queue",
+    "global_queue",
+    "sample_shift",
+    "n_partitions",
+}
 
 
 @dataclass(frozen=True)
@@ -59,7 +70,6 @@ class Machine:
     l2_sets: int = 64
     l2_ways: int = 4
     merge_slots: int = 1 << 14
-    longest_drift: int = 1
     sm: dict[str, float] = field(default_factory=dict)
     memory: dict[str, float] = field(default_factory=dict)
 
@@ -89,7 +99,8 @@ class Machine:
             l2_ways=self.l2_ways,
             n_domains=self.n_domains,
             merge_slots=self.merge_slots,
-            longest_drift=self.longest_drift,
+            lag_of=lags(n),
+            run_step=run_step(n // layout.CTA_RUN),
         )
 
     @property

@@ -49,9 +49,28 @@ def test_are_rates_times_per_byte(timing: Timing) -> None:
 
 
 def test_do_the_l2_and_dram_cost_more_sm_cycles_at_a_higher_sm_clock(hw: HardwareConfig, timing: Timing) -> None:
-    for name in ("l2_sector", "dram_read_sector", "atomic_same_address"):
+    for name in ("coalescer_sector", "dram_read_sector", "atomic_same_address"):
         slow = memory_parameter(hw, timing, name, 1e9)
         assert memory_parameter(hw, timing, name, 2e9) == pytest.approx(2 * slow, rel=0.01)
+
+
+@pytest.mark.parametrize("name", ["near_spread", "far", "dram", "dram_spread", "dram_refresh"])
+def test_do_latencies_beyond_the_sm_keep_their_time(hw: HardwareConfig, timing: Timing, name: str) -> None:
+    slow = memory_parameter(hw, timing, name, 1e9)
+    assert memory_parameter(hw, timing, name, 1.5e9) == pytest.approx(1.5 * slow, rel=0.01)
+
+
+@pytest.mark.parametrize("name", ["near", "merge_transit"])
+def test_does_a_part_of_the_way_to_the_l2_follow_the_sm_clock(hw: HardwareConfig, timing: Timing, name: str) -> None:
+    follows = timing.l2.sm_clock_cycles * CYCLE
+    slow = memory_parameter(hw, timing, name, 1e9) - follows
+    assert memory_parameter(hw, timing, name, 1.5e9) - follows == pytest.approx(1.5 * slow, rel=0.01)
+
+
+def test_does_a_coalescers_port_pass_its_bandwidth_or_its_share_of_the_l2(hw: HardwareConfig, timing: Timing) -> None:
+    cycles = memory_parameter(hw, timing, "coalescer_sector") / CYCLE
+    share = timing.l2.read_bytes_per_second / len(timing.l2.coalescer_sms)
+    assert 32 / cycles * CLOCK_HZ == pytest.approx(min(timing.l2.coalescer_bytes_per_second, share), rel=0.01)
 
 
 def test_does_a_sector_take_its_share_of_the_bandwidth(hw: HardwareConfig, timing: Timing) -> None:
@@ -134,7 +153,7 @@ def test_does_the_machine_have_the_chips_caches(hw: HardwareConfig, timing: Timi
     lines = shape.l2_sets * shape.l2_ways * shape.n_partitions
     assert lines * 128 == pytest.approx(sections.l2.capacity_bytes, rel=0.01)
     assert shape.l1_sets * shape.l1_ways * 128 == 128 * 1024
-    assert shape.members == [[0, 2, 4, 6], [1, 3, 5, 7]]
+    assert shape.members == [[0, 1, 2, 3], [4, 5, 6, 7]]
 
 
 def test_is_a_kernel_of_another_instruction_set_refused(hw: HardwareConfig) -> None:

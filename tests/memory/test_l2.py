@@ -58,8 +58,8 @@ def test_do_reads_of_a_line_on_its_way_wait_for_it_without_a_second_fetch() -> N
 
 
 @pytest.mark.parametrize(("later", "n_sectors"), [(99, 4), (100, 8)])
-def test_does_a_coalescer_merge_reads_within_its_window(later: int, n_sectors: int) -> None:
-    shared = replace(TWO_PARTITIONS, partition_of=(0, 0), domain_of=(0, 0), memory={"merge_window": 100})
+def test_does_a_coalescer_merge_a_read_with_one_in_flight_beyond_it(later: int, n_sectors: int) -> None:
+    shared = replace(TWO_PARTITIONS, partition_of=(0, 0), domain_of=(0, 0), memory={"merge_transit": NEAR + DRAM - 100})
     outcome = run_on_two(chase(read(5)), [nop(stall=later), *chase(read(5))], shared)
     assert outcome.counter("l2_read_sectors") == n_sectors
     assert outcome.counter("fill_bytes") == 2 * 128
@@ -67,7 +67,7 @@ def test_does_a_coalescer_merge_reads_within_its_window(later: int, n_sectors: i
 
 
 def test_do_coalescers_not_merge_reads_of_each_others_sms() -> None:
-    apart = replace(TWO_PARTITIONS, partition_of=(0, 0), domain_of=(0, 1), memory={"merge_window": 100})
+    apart = replace(TWO_PARTITIONS, partition_of=(0, 0), domain_of=(0, 1), memory={"merge_transit": NEAR + DRAM - 100})
     outcome = run_on_two(chase(read(5)), [nop(stall=10), *chase(read(5))], apart)
     assert outcome.counter("l2_read_sectors") == 8
 
@@ -116,7 +116,7 @@ def test_does_a_write_drop_the_copy_in_the_other_partition() -> None:
     assert after == [NEAR + FAR, NEAR]
 
 
-@pytest.mark.parametrize(("parameter", "n_lines"), [("dram_read_sector", 64), ("l2_sector", 64)])
+@pytest.mark.parametrize(("parameter", "n_lines"), [("dram_read_sector", 64), ("coalescer_sector", 64)])
 def test_does_bandwidth_limit_many_reads(parameter: str, n_lines: int) -> None:
     """Two cycles a sector, four sectors a line."""
     machine = replace(BARE, memory={parameter: 2})
@@ -146,3 +146,26 @@ def test_are_near_far_and_missed_sectors_all_that_was_read() -> None:
     read_sectors = outcome.counter("l2_read_sectors")
     hits = outcome.counter("l2_near_hit_sectors") + outcome.counter("l2_far_hit_sectors")
     assert read_sectors == hits + outcome.counter("l2_miss_sectors")
+
+
+def test_does_each_coalescer_have_a_port_of_its_own() -> None:
+    """Two SMs that read 64 lines each: twice as long behind one port as behind one each."""
+    stream = [load(line(n), write=0) for n in range(64)] + [nop(wait=(0,))]
+    other = [load(line(1000 + n), write=0) for n in range(64)] + [nop(wait=(0,))]
+    slow_port = {"coalescer_sector": 4}
+    ends = {}
+    for domains in ((0, 0), (0, 1)):
+        machine = replace(TWO_PARTITIONS, n_domains=2, partition_of=(0, 0), domain_of=domains, memory=slow_port)
+        outcome = run_on_two(stream, other, machine)
+        ends[domains] = max(outcome.times(sm=0)[-1], outcome.times(sm=1)[-1])
+    busy = 4 * 4 * 64
+    assert ends[0, 0] >= 2 * busy
+    assert busy <= ends[0, 1] <= busy + NEAR + DRAM + FAR + 200
+
+
+def test_does_a_reader_of_its_own_write_hit_near() -> None:
+    """The partition next to the writer keeps what it passes on, whatever the line's home is."""
+    lines = range(8)
+    outcome = run([[store(line(n)) for n in lines] + [nop(stall=2000)] + chase(*(read(n) for n in lines))], TWO_PARTITIONS)
+    times = outcome.times()[-2 * len(lines) :]
+    assert [times[i + 1] - times[i] - 1 for i in range(0, len(times), 2)] == [NEAR] * len(lines)

@@ -67,12 +67,23 @@ def test_do_members_share_what_they_all_read() -> None:
     assert outcome.counter("dram_read_bytes") == LOADS_PER_CTA * LINE
 
 
-@pytest.mark.parametrize("drift_cycles", [1, 300, 5000])
-def test_does_the_drift_of_members_change_when_and_not_what_they_request(drift_cycles: int) -> None:
+@pytest.mark.parametrize("lag_cycles", [0, 300, 5000])
+def test_does_the_lag_of_sms_change_when_and_not_what_they_request(lag_cycles: int) -> None:
     program = strided_ctas(23, reads())
-    outcome = run(program, machine(2, 6, longest_drift=drift_cycles << 16))
+    outcome = run(program, machine(2, 6, sm={"lag": lag_cycles}))
     assert outcome.finished
     assert outcome.counter("fill_bytes") == outcome.counter("dram_read_bytes") == 23 * LOADS_PER_CTA * LINE
+
+
+def test_do_sms_behind_a_saturated_port_drift_apart() -> None:
+    """Members that read the same lines merge while their lag is short: the slower the lag grows, the fewer reads."""
+    program = assemble([reads() * 40], n_ctas=6)
+    counts = []
+    for growth in (1 << 20, 2000):
+        lag = {"lag": 20, "lag_growth": growth, "lag_most": 4000, "lag_load": 0, "lag_restart": 0}
+        outcome = run(program, machine(1, 6, sm=lag, memory={"coalescer_sector": 1, "merge_transit": 150}))
+        counts.append(outcome.counter("l2_read_sectors"))
+    assert counts[0] <= counts[1]
 
 
 def test_does_a_launch_end_with_its_last_write() -> None:

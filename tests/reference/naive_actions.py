@@ -52,6 +52,8 @@ def access_global(sm: NaiveSm, warp: Any, op: Any, at: int) -> Stamps:
     warp.sub.global_queue.enter(passed - occupancy)
     warp.sub.pipe_free_at[fx.PIPE_GLOBAL] = max(at + CYCLE, warp.sub.global_queue.has_room_at())
     release = passed + costs["operand_release"]
+    if op.effect in (fx.GLOBAL_LOAD, fx.GLOBAL_COPY):
+        release = at + costs["scoreboard_release"]
     if op.effect == fx.GLOBAL_LOAD:
         return sm.memory.load(lines, passed, uses_l1=op.kind > 0), release
     if op.effect == fx.GLOBAL_COPY:

@@ -78,10 +78,11 @@ class NaiveMemory:
         return done + self.costs["near"]
 
     def read_l2(self, line: int, mask: int, at: int) -> int:
-        """When a line asked for ``at`` is at the SM. A read soon after (or before) another comes with it."""
+        """When a line asked for ``at`` is at the SM. A read while another is in flight beyond the coalescer comes with it."""
         entry = self.l2.setdefault(line, L2Line())
-        if entry.asked_at is not None and abs(at - entry.asked_at) < self.costs["merge_window"]:
-            return max(entry.comes_at, at)
+        transit = self.costs["merge_transit"]
+        if entry.asked_at is not None and abs(at - entry.asked_at) < entry.comes_at - entry.asked_at - transit:
+            return max(entry.comes_at, at + transit)
         if entry.sectors & mask == mask:
             back = max(at + self.costs["near"], entry.ready_at)
         else:

@@ -184,5 +184,5 @@ def machines(draw: Draw) -> Machine:
     sm |= {name: draw(st.sampled_from([0.5, 4])) for name in ("mbarrier_port", "fill_wavefront")}
     sm |= {"same_group": draw(st.sampled_from([0.5, 1])), "cta_turnaround": draw(st.sampled_from([2, 30]))}
     memory = {"near": draw(st.sampled_from([40, 200])), "dram": draw(costs), "atomic_same_address": draw(costs)}
-    memory |= {"merge_window": draw(st.sampled_from([0, 30, 1 << 20]))}
+    memory |= {"merge_transit": draw(st.sampled_from([0, 30, 1 << 20]))}
     return Machine(n_slots=draw(st.integers(1, 3)), l1_ways=draw(st.integers(1, 4)), sm=sm, memory=memory)
