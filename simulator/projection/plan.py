@@ -12,12 +12,12 @@ from simulator.projection.occupancy import Occupancy
 from simulator.sm.inputs import E_PATTERN, E_TENSOR, LINE_BYTES, T_BOX, T_DIMENSIONS, T_ELEMENT, Program
 from simulator.trace.kernel_trace import KernelTrace
 
-DEFAULT_INSTRUCTION_BUDGET = 12_000_000
+DEFAULT_INSTRUCTION_BUDGET = 6_000_000
 """Warp instructions that a projection issues at most, unless the fewest SMs need more."""
 FEWEST_SMS = 8
 FEWEST_SMS_SMALL_BUDGET = 4
 """With less than the default budget: half of the SMs then stand for twice as many others."""
-LINES_PER_INSTRUCTION = 0.5
+LINES_PER_INSTRUCTION = 1.0
 """L2 lines that are followed by address, about, per instruction of the budget."""
 LARGEST_SAMPLE_SHIFT = 5
 
