@@ -33,7 +33,7 @@ class KernelEntry(Part):
     """One kernel of the suite: a ``trace`` (.npz), a ``cubin`` with its ``launch``, or a ``tile`` design.
 
     ``weight``: share of the workload's time on the base chip. ``class``: the family whose measured error applies
-    (default: the kernel's own name). ``retune``: choose the tile again for each chip.
+    (default: the kernel's own name). A tile design is built once, for the base chip; ``retune``: chosen again for each chip.
     """
 
     name: str | None = None

@@ -9,7 +9,9 @@ from pathlib import Path
 from simulator.errors import UserError
 from simulator.frontends.sass.launch import load_launch
 from simulator.hw.config import HardwareConfig
+from simulator.kernels.families import family_of, load_design
 from simulator.lower.events import separate_uses
+from simulator.projection.tile_card import check_design, ready_to_build
 from simulator.study.spec import KernelEntry
 from simulator.trace.io import load_trace, trace_digest
 from simulator.trace.kernel_trace import KernelTrace
@@ -53,10 +55,22 @@ def trace_of(entry: KernelEntry, folder: Path, chip: HardwareConfig) -> KernelTr
         return load_trace(_found(folder, entry.trace))
     if entry.cubin is not None:
         return cached_trace(_found(folder, entry.cubin), load_launch(_found(folder, str(entry.launch))), entry.kernel)
-    raise UserError(
-        f"kernel '{entry.name or entry.source}' is a tile design, which this version cannot turn into a kernel; "
-        "give a trace, or a cubin with its launch"
-    )
+    return _designed(entry, _found(folder, str(entry.tile)), chip)
+
+
+def _designed(entry: KernelEntry, file: Path, chip: HardwareConfig) -> KernelTrace:
+    """The kernel of a tile design as it is built for ``chip``; the same kernel then runs on every design point."""
+    if entry.retune:
+        raise UserError(
+            f"kernel '{entry.name or entry.source}': retune is not delivered yet; without it, the design is built once, "
+            "for the base chip"
+        )
+    design = load_design(file)
+    violations = check_design(design, chip)
+    if violations:
+        raise UserError(f"{file} is not legal on {chip.name}: {violations[0].message}")
+    ready, _, _ = ready_to_build(design, chip)
+    return family_of(design).build(ready, chip.identity.instruction_set)
 
 
 def _found(folder: Path, name: str) -> Path:

@@ -84,3 +84,21 @@ def test_is_the_file_read_as_it_is_written(tmp_path: Path) -> None:
     file.write_text("- a list")
     with pytest.raises(UserError, match=r"s.yaml must hold a mapping of a study"):
         load_spec(file)
+
+
+DESIGN = "kind: gemm\nm: 256\nn: 256\nk: 128\ndtype: bf16\ntile: {m: 128, n: 128, k: 64}\nstages: %d\nwarps: 4\n"
+
+
+def test_does_a_tile_design_become_a_kernel_of_the_suite(tmp_path: Path) -> None:
+    (tmp_path / "gemm.yaml").write_text(DESIGN % 2)
+    study = Study(parse_spec(document(kernels=[{"tile": "gemm.yaml"}])), tmp_path)
+    assert study.kernels[0].name == "gemm"
+    assert study.kernels[0].trace.warp_instructions > 100
+
+
+def test_is_a_design_that_cannot_be_built_refused(tmp_path: Path) -> None:
+    (tmp_path / "gemm.yaml").write_text(DESIGN % 30)
+    with pytest.raises(UserError, match="is not legal on h200"):
+        Study(parse_spec(document(kernels=[{"tile": "gemm.yaml"}])), tmp_path)
+    with pytest.raises(UserError, match="retune is not delivered yet"):
+        Study(parse_spec(document(kernels=[{"tile": "gemm.yaml", "retune": True}])), tmp_path)
