@@ -330,6 +330,7 @@ RPCMOV          | special          | move the resume address
 NOP             | none             | nothing
 VOTE_VTG        | vote             | vote of geometry work
 ACQSHMINIT      | none             | wait for the shared-memory initialisation
+UNKNOWN         | none             | an instruction that this table lacks, let through: it takes its issue slot alone
 """
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from simulator.cli.app import run
+from simulator.isa import table
 
 CUBINS = Path(__file__).resolve().parents[2] / "kernel_traces" / "cubins"
 KERNEL = CUBINS / "softmax_bf16.cubin"
@@ -116,3 +117,24 @@ def test_is_bad_input_told_in_one_sentence(
     assert captured.out == ""
     assert captured.err.startswith("Error: ") and captured.err.count("\n") == 1
     assert said in captured.err and "Traceback" not in captured.err
+
+
+def test_is_an_unknown_opcode_named_and_let_through_on_demand(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A table without MUFU: the address is told, and --allow-unknown gives the rest of the answer, flagged."""
+    known = {name: row for name, row in table.opcodes().items() if name != "MUFU"}
+    monkeypatch.setattr(table, "opcodes", lambda: known)
+    monkeypatch.setattr("simulator.validation.traces._cache_entry", lambda *_: None)
+    table.find_opcode.cache_clear()
+    arguments = ["project", str(KERNEL), "--launch", str(LAUNCH), "--hw", "h200"]
+    try:
+        assert run(arguments) == 2
+        said = capsys.readouterr().err
+        assert "address 0x" in said and "opcode MUFU" in said and said.count("\n") == 1
+        assert run([*arguments, "--allow-unknown", "--json"]) == 0
+        answer = json.loads(capsys.readouterr().out)
+        assert answer["cycles"] > 0
+        assert any("opcode MUFU" in warning and "issue slot" in warning for warning in answer["warnings"])
+    finally:
+        table.find_opcode.cache_clear()

@@ -81,7 +81,7 @@ def _unknown_opcodes(sass: SassKernel, allow_unknown: bool) -> list[str]:
             )
     if sentences and not allow_unknown:
         raise Unsupported(next(iter(sentences.values())) + "; --allow-unknown goes on without it")
-    return list(sentences.values())
+    return [sentence + "; it takes its issue slot alone" for sentence in sentences.values()]
 
 
 def _needed_contents(bound: BoundLaunch, lowered: LoweredKernel) -> list[tuple[int, np.ndarray]]:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from simulator.errors import Unsupported
 from simulator.frontends.sass import widths
 from simulator.frontends.sass.defuse import DefUse, Register, RegisterFile, define_use
 from simulator.frontends.sass.operands import Instruction, Operand, OperandKind, SassKernel
+from simulator.isa.table import find_opcode
 from simulator.trace.kernel_trace import NONE, StaticTable
 
 GROUP_SCOREBOARD = "gsb0"
@@ -24,7 +26,7 @@ def build_static_table(kernel: SassKernel) -> StaticTable:
     controls = [row.control for row in rows]
     return StaticTable(
         address=np.array([row.address for row in rows], np.int64),
-        opcode=tuple(row.opcode for row in rows),
+        opcode=tuple(_named(row.opcode) for row in rows),
         text=tuple(row.text for row in rows),
         stall=np.array([c.stall for c in controls], np.int32),
         yield_hint=np.array([c.yield_hint for c in controls], np.int32),
@@ -37,6 +39,15 @@ def build_static_table(kernel: SassKernel) -> StaticTable:
         registers_written=_register_columns(uses, written=True),
         registers_read=_register_columns(uses, written=False),
     )
+
+
+def _named(opcode: str) -> str:
+    """The opcode itself, or UNKNOWN with the opcode as its modifier when the instruction table lacks it."""
+    try:
+        find_opcode(opcode)
+    except Unsupported:
+        return f"UNKNOWN.{opcode}"
+    return opcode
 
 
 def width_bytes(instruction: Instruction) -> int:
