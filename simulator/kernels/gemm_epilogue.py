@@ -129,7 +129,7 @@ class Epilogue:
             else:
                 self._line_events(cta, work, unit, number, events, active)
         warp: Warp = cta.warps[number]
-        warp.run(self.block, 1, events, active)  # type: ignore[arg-type]
+        warp.run(self.block, 1, events, active)
 
     def _stage_events(self, cta: CtaClass, fragments: Fragments) -> dict[str, np.ndarray]:
         design = self.design

@@ -82,10 +82,10 @@ class SpecializedEpilogue:
     def run(self, cta: CtaClass, work: Work, unit: int, number: int) -> None:
         """Warp ``number`` of the consumers finishes a unit."""
         warp, fragments = cta.warps[number], self.fragments[number]
-        warp.run(self.finish, 1, bias_events(self.design, self.kernel, cta, work, unit, fragments.columns, self.bias))  # type: ignore[arg-type]
+        warp.run(self.finish, 1, bias_events(self.design, self.kernel, cta, work, unit, fragments.columns, self.bias))
         if not self.is_bulk:
             events, active = direct_events(self.operands, self.kernel, cta, work, unit, fragments)
-            warp.run(self.block, 1, events, active)  # type: ignore[arg-type]
+            warp.run(self.block, 1, events, active)
             return
         group, leads = number // GROUP_WARPS, int(number % GROUP_WARPS == 0)
         boxes = self.boxes

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -19,7 +20,8 @@ from simulator.kernels.gemm_operands import Operands, copy_events, ring_events
 from simulator.kernels.gemm_tiles import Work
 from simulator.kernels.writer import Block, CtaClass, KernelWriter
 
-Slots = dict[str, np.ndarray]
+Slots = dict[str, Any]
+"""Slot -> event rows or active lanes."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +85,7 @@ class BulkFeed:
         bar = cta.events(count=0)[0]
         events = {f"init{s}": init[s] for s in stages} | {f"bar{s}": bar for s in stages}
         active = [{f"init{s}": np.int64(w == 0) for s in stages} for w in range(self.design.n_warps)]
-        return events, active  # type: ignore[return-value]
+        return events, active
 
     def plan(self, cta: CtaClass, work: Work, unit: int, first: int) -> list[UnitPlan]:
         steps = work.k_steps[unit]
@@ -100,7 +102,7 @@ class BulkFeed:
         loop |= {f"copy{i}": copies[i][place] for i in self.boxes}
         led = UnitPlan((fill, dict.fromkeys(names, np.int64(1))), (loop, dict.fromkeys(names, more)))
         none = UnitPlan((fill, dict.fromkeys(names, np.int64(0))), (loop, dict.fromkeys(names, np.int64(0))))
-        return [led] + [none] * (self.design.n_warps - 1)  # type: ignore[list-item]
+        return [led] + [none] * (self.design.n_warps - 1)
 
 
 class CopyFeed:
@@ -245,7 +247,7 @@ class SerialBulkFeed(BulkFeed):
             loop |= {f"{name}{i}": bar for name in ("bar", "bar_copy", "bar_wait", "bar_end")}
         led = [f"{name}{i}" for i in self.boxes for name in ("init", "expect", "copy")]
         return [
-            UnitPlan(({}, {}), (loop, dict.fromkeys(led, np.int64(warp == 0))))  # type: ignore[arg-type]
+            UnitPlan(({}, {}), (loop, dict.fromkeys(led, np.int64(warp == 0))))
             for warp in range(self.design.n_warps)
         ]
 

@@ -139,7 +139,7 @@ class WarpMultiply:
         """Fragment loads of a step, by slot (every stage has the same layout)."""
         design = self.design
         row, column = self._origin(warp)
-        found = {}
+        found: dict[str, np.ndarray] = {}
         for k in range(self.n_k):
             for m in range(self.n_m):
                 offsets = matrix_rows(design, row + 16 * m, 32 * k, design.tile.m, 4, is_b=False)
@@ -188,7 +188,7 @@ class ScalarMultiply:
     def events(self, cta: CtaClass, warp: int) -> dict[str, np.ndarray]:
         """Shared memory holds k rows of the tile's rows (A) and columns (B)."""
         row, column = self._lanes(warp)
-        found = {}
+        found: dict[str, np.ndarray] = {}
         for name, places, extent, edge, start in (
             ("a", row, self.design.tile.m, self.edge_m, 0),
             ("b", column, self.design.tile.n, self.edge_n, self.design.a_bytes),

@@ -174,7 +174,7 @@ def _missing_format(method: str, dtype: str, hw: HardwareConfig) -> Violation:
             f"multiply {others[0]}",
             update,
         )
-    formats = [f for f in ("fp16", "bf16", "tf32", "int8", "fp8_e4m3") if f in known.formats("mma_sync")] or ["fp32"]
+    formats: list[str] = [f for f in ("fp16", "bf16", "tf32", "int8", "fp8_e4m3") if f in known.formats("mma_sync")] or ["fp32"]
     nearest = "bf16" if "bf16" in formats else formats[0]
     return Violation(
         "dtype",

@@ -183,7 +183,7 @@ def _compare(
 ) -> list[Suggestion]:
     """Legal single-step changes, the one that saves most first; both sides run at the same, smallest fidelity."""
     base = _project(family, ready, hw, resident, _comparison_sample(family, ready), COMPARISON_BUDGET, settles_clock=False)
-    found = []
+    found: list[Suggestion] = []
     for change, other in family.neighbours(design):
         if len(found) == n_compared:
             break

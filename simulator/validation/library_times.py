@@ -40,7 +40,7 @@ def _times() -> dict[tuple[object, ...], float]:
         table = pd.read_csv(stream, usecols=["kernel", "dtype", "shape", "median_us"])
     rows = table[table.kernel == LIBRARY_KERNEL]
     chip = (folder / MEASURED_CHIP_FILE).read_text(encoding="utf-8").strip()
-    found = {}
+    found: dict[tuple[object, ...], float] = {}
     for dtype, text, median in zip(rows["dtype"], rows["shape"], rows["median_us"], strict=True):
         shape = json.loads(text)
         found[(chip, shape["M"], shape["N"], shape["K"], dtype, shape.get("math"))] = float(median)

@@ -35,31 +35,31 @@ def design_of(kernel: str, dtype: str, shape: str, config: str) -> GemmDesign:
     if kernel == SPECIALISED_KERNEL:
         if c.get("cluster_fences") or c["epilogue"] not in EPILOGUES:
             raise Unsupported("cluster-scope fences and other epilogues have no design option")
-        return GemmDesign(
-            **common,
-            stages=c["stages"],
-            warps=4 * c["consumer_wgs"],
-            producer_warps=4,
-            persistent=bool(c["persistent"]),
-            cluster=c["cluster"],
-            multicast="b" if c["cluster"] > 1 else "none",
-            swizzle_bytes=c["smem_swizzle"],
-            epilogue=EPILOGUES[c["epilogue"]],
-            schedule="ping_pong" if c.get("pingpong") else "cooperative",
-        )
+        special = {
+            "stages": c["stages"],
+            "warps": 4 * c["consumer_wgs"],
+            "producer_warps": 4,
+            "persistent": bool(c["persistent"]),
+            "cluster": c["cluster"],
+            "multicast": "b" if c["cluster"] > 1 else "none",
+            "swizzle_bytes": c["smem_swizzle"],
+            "epilogue": EPILOGUES[c["epilogue"]],
+            "schedule": "ping_pong" if c.get("pingpong") else "cooperative",
+        }
+        return GemmDesign.model_validate(common | special)
     if kernel not in TRITON_KERNELS or c.get("trans", "nt") != "nt":
         raise Unsupported(f"kernel {kernel} has no generator with its options")
     bulk = kernel == "matmul_tma"
     # Triton's multiply-adds by single warps read fragments before the next copy is issued: one buffer less than stages
     by_warp = c["BM"] < 64 or c["warps"] % 4 != 0
-    return GemmDesign(
-        **common,
-        dtype=DTYPES.get(dtype, dtype),
-        stages=max(1, c["stages"] - 1) if by_warp else c["stages"],
-        warps=c["warps"],
-        loads="tma" if bulk else "cp_async",
-        epilogue="tma" if bulk else "staged",
-    )
+    plain = {
+        "dtype": DTYPES.get(dtype, dtype),
+        "stages": max(1, c["stages"] - 1) if by_warp else c["stages"],
+        "warps": c["warps"],
+        "loads": "tma" if bulk else "cp_async",
+        "epilogue": "tma" if bulk else "staged",
+    }
+    return GemmDesign.model_validate(common | plain)
 
 
 def predict(rows: pd.DataFrame, hw: HardwareConfig, done: Callable[[str], None] = lambda note: None) -> pd.DataFrame:
@@ -94,7 +94,7 @@ def rankings(predictions: pd.DataFrame) -> pd.DataFrame:
     for (kernel, dtype, shape), group in known.groupby(["kernel", "dtype", "shape"]):
         if len(group) < FEWEST_CONFIGS:
             continue
-        picked = group.loc[group.design_cycles.idxmin(), "cycles"]
+        picked = float(group["cycles"].iloc[int(group.design_cycles.argmin())])
         found.append(
             {
                 "kernel": kernel,
