@@ -29,7 +29,7 @@ def tile(
     source: Annotated[str, typer.Argument(metavar="FAMILY|FILE.yaml", help="A family (gemm) with its options, or a design.")],
     hw: Annotated[str, typer.Option(help="Chip: a name, or a YAML file.")],
     overrides: Annotated[list[str] | None, typer.Option("--set", metavar="PATH=VALUE", help="Override a hardware value.")] = None,
-    compare: Annotated[int, typer.Option(metavar="N", help="Single-step changes to simulate.")] = 5,
+    compare: Annotated[int, typer.Option(metavar="N", help="Single-step changes to simulate.")] = 3,
     png: Annotated[Path | None, typer.Option(metavar="F.png", help="Draw the access with most bank conflicts.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Write one JSON document to stdout.")] = False,
 ) -> None:

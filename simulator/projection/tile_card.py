@@ -18,14 +18,14 @@ from simulator.projection.plan import Budget
 from simulator.projection.sampled import SampledProjection, project_sampled
 from simulator.projection.tile_accesses import TileAccess, shared_accesses
 
-SAMPLE_STEPS = 16
-"""A loop of more than six times as many steps is extrapolated from 16 and 32."""
-COMPARISON_STEPS = 8
-CARD_BUDGET = Budget(instructions=400_000, lines=100_000, fewest_sms=4)
-COMPARISON_BUDGET = Budget(instructions=100_000, lines=100_000, fewest_sms=2)
+SAMPLE_STEPS = 12
+"""A loop of more than three times as many steps is extrapolated from 12 and 24."""
+COMPARISON_STEPS = 6
+CARD_BUDGET = Budget(instructions=400_000, lines=50_000, fewest_sms=2)
+COMPARISON_BUDGET = Budget(instructions=100_000, lines=50_000, fewest_sms=2)
 N_BOTTLENECKS = 3
 N_SUGGESTIONS = 3
-N_COMPARED = 5
+N_COMPARED = 3
 """Single-step changes of a quick card: the first legal ones of the family, which lists them by what they are usually worth."""
 NOTICEABLE = 0.02
 TERA, MEGA = 1e12, 1e6
