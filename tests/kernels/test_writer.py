@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simulator.kernels.control_words import Value
@@ -27,6 +27,7 @@ def loop_of_loads(turns: int, n_ctas: int = 4) -> KernelTrace:
 
 
 @given(st.integers(1, 40))
+@settings(deadline=None)
 def test_a_block_runs_as_often_as_asked(turns: int) -> None:
     trace = loop_of_loads(turns)
     first, second = trace.streams[0]
