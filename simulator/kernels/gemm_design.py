@@ -230,7 +230,7 @@ class GemmDesign(Section):
     @property
     def waits_each(self) -> bool:
         """Whether every multiply-add is waited for. Unless ``waits`` says so: what the compiler of the measured Triton
-        kernels does (it agrees with 80 of 83 of them): it serialises spilled accumulators, and two warpgroups in one
+        kernels does: it serialises spilled accumulators, and two warpgroups in one
         code where the multiply-adds of a step are few or the accumulators many."""
         if self.waits is not None:
             return self.waits == "each"
