@@ -8,17 +8,21 @@ import numpy as np
 
 from simulator.device.machine import Plan
 from simulator.hw.config import HardwareConfig
+from simulator.isa.effects import PIPE_TENSOR, TENSOR_ASYNC
 from simulator.projection.occupancy import Occupancy
-from simulator.sm.inputs import E_PATTERN, E_TENSOR, LINE_BYTES, T_BOX, T_DIMENSIONS, T_ELEMENT, Program
+from simulator.sm.inputs import E_PATTERN, E_TENSOR, I_EFFECT, I_PIPE, LINE_BYTES, T_BOX, T_DIMENSIONS, T_ELEMENT, Program
 from simulator.trace.kernel_trace import KernelTrace
 
-DEFAULT_INSTRUCTION_BUDGET = 6_000_000
+DEFAULT_INSTRUCTION_BUDGET = 12_000_000
 """Warp instructions that a projection issues at most, unless the fewest SMs need more."""
 FEWEST_SMS = 8
 FEWEST_SMS_SMALL_BUDGET = 4
 """With less than the default budget: half of the SMs then stand for twice as many others."""
-LINES_PER_INSTRUCTION = 1.0
+LINES_PER_INSTRUCTION = 0.5
 """L2 lines that are followed by address, about, per instruction of the budget."""
+MATRIX_SHARE = 2
+"""Matrix kernels of one CTA class are replayed with half the instructions: their SMs keep step (measured lags), so that few
+stand for all."""
 LARGEST_SAMPLE_SHIFT = 5
 
 
@@ -51,7 +55,9 @@ def choose_plan(
     budget = budget_for(budget) if isinstance(budget, int) else budget
     n_chip = hw.sm.count
     n_busy = min(n_chip, trace.launch.n_ctas)
-    affordable = int(n_busy * budget.instructions / max(1, trace.warp_instructions))
+    is_uniform = trace.n_classes == 1 and uses_tensor_cores(program)
+    instructions = budget.instructions // (MATRIX_SHARE if is_uniform else 1)
+    affordable = int(n_busy * instructions / max(1, trace.warp_instructions))
     n_sms = min(n_busy, max(budget.fewest_sms, affordable))
     slots = min(occupancy.ctas_per_sm, -(-trace.launch.n_ctas // n_chip))
     l1 = hw.execution_sections().l1.combined_capacity_bytes or 0
@@ -100,3 +106,9 @@ def event_lines(program: Program) -> np.ndarray:
         rows *= np.where(tensor[:, T_DIMENSIONS] > d, tensor[:, T_BOX + d], 1)
     lines[boxes] = rows * np.maximum(1, tensor[:, T_BOX] * tensor[:, T_ELEMENT] // LINE_BYTES)
     return lines
+
+
+def uses_tensor_cores(program: Program) -> bool:
+    """Whether a program has MMA instructions."""
+    static = program.static
+    return bool(((static[:, I_EFFECT] == TENSOR_ASYNC) | (static[:, I_PIPE] == PIPE_TENSOR)).any())
