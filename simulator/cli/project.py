@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -14,6 +15,9 @@ from simulator.errors import UserError
 
 if TYPE_CHECKING:
     from simulator.hw.config import HardwareConfig
+    from simulator.projection.explanations import Explanations
+    from simulator.projection.projection import Projection
+    from simulator.projection.run import Replay
     from simulator.trace.kernel_trace import KernelTrace
 
 ELF_MAGIC = b"\x7fELF"
@@ -35,26 +39,57 @@ def project(
     kernel: Annotated[str | None, typer.Option(help="Kernel of the cubin (default: the one that the launch names).")] = None,
     overrides: Annotated[list[str] | None, typer.Option("--set", metavar="PATH=VALUE", help="Override a hardware value.")] = None,
     allow_unknown: Annotated[bool, typer.Option(help="Go on past unknown opcodes, and list them.")] = False,
+    what_if: Annotated[bool, typer.Option("--what-if", help="Replay with one resource ideal at a time; rank the gains.")] = False,
+    advise: Annotated[bool, typer.Option("--advise", help="Say what to change; every gain is replayed.")] = False,
+    top: Annotated[int, typer.Option(min=0, metavar="N", help="List the N instructions with most stall cycles.")] = 0,
+    timeline: Annotated[
+        Path | None, typer.Option(metavar="F.json", help="Write a timeline: .json (Perfetto), .html, .txt.")
+    ] = None,
     report: Annotated[Path | None, typer.Option(metavar="F.html", help="Write a self-contained HTML page.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Write one JSON document to stdout.")] = False,
 ) -> None:
     """Project a kernel: cycles, time, occupancy, stalls, bytes, bounds."""
     from simulator.hw.loader import load_hw
-    from simulator.projection.run import project_trace
-    from simulator.report import projection_html, projection_text
+    from simulator.projection.run import project_replay, replay_trace
+    from simulator.projection.timeline import build_timeline
+    from simulator.report import explanation_text, projection_html, projection_text
+    from simulator.report.timeline_file import FORMATS, timeline_file
 
     chip = load_hw(hw, tuple(overrides or ()))
     chip.execution_sections()
-    if report is not None:
-        require_writable(report)
-    found = project_trace(_trace(source, launch, kernel, allow_unknown, hw, chip), chip)
+    for path in (report, timeline):
+        if path is not None:
+            require_writable(path)
+    if timeline is not None and timeline.suffix not in FORMATS:
+        raise UserError(f"--timeline {timeline}: the name must end in {', '.join(FORMATS)} (Perfetto, pipeline diagram, text)")
+    started = time.perf_counter()
+    trace = _trace(source, launch, kernel, allow_unknown, hw, chip)
+    replay = replay_trace(trace, chip, profile=bool(top or advise))
+    found = project_replay(replay, chip, started)
+    more = _explanations(found, replay, chip, source, what_if, advise, top)
+    if timeline is not None:
+        atomic_write(timeline, timeline_file(build_timeline(replay, chip), timeline.suffix))
+        stderr.print(f"Wrote {timeline}" + ("; open it at ui.perfetto.dev" if timeline.suffix == ".json" else ""))
     if report is not None:
         atomic_write(report, projection_html.render_page(found))
         stderr.print(f"Wrote {report}")
     if json:
-        emit_json(asdict(found))
+        emit_json(asdict(found) | more.to_json())
     else:
         stdout().print(projection_text.render(found))
+        stdout().print(explanation_text.render(more))
+
+
+def _explanations(
+    found: Projection, replay: Replay, chip: HardwareConfig, source: Path, what_if: bool, advise: bool, top: int
+) -> Explanations:
+    """What the options ask for beside the projection itself."""
+    from simulator.frontends.sass.source_lines import source_lines
+    from simulator.projection.explanations import explain
+
+    is_cubin = _first_bytes(source).startswith(ELF_MAGIC)
+    lines = source_lines(source, replay.trace.kernel) if is_cubin and (top or advise) else {}
+    return explain(found, replay, chip, what_if, advise, top, lines)
 
 
 def _trace(

@@ -14,26 +14,49 @@ import numpy as np
 
 from simulator.hw.config import HardwareConfig
 from simulator.hw.timing import Timing
-from simulator.isa.effects import COUNTERS, N_REASONS
+from simulator.isa.effects import (
+    CAUSE_EPILOGUE,
+    CAUSE_ISSUE,
+    CAUSE_TAIL,
+    CAUSE_TENSOR,
+    COUNTERS,
+    EPILOGUE,
+    N_CAUSES,
+    N_PHASES,
+    N_REASONS,
+)
 from simulator.lower.events import n_mbarriers
 from simulator.memory.layout import COUNTER
+from simulator.sm.heap import MachineShape
 from simulator.sm.inputs import CYCLE, E_PATTERN, E_TENSOR, Program
 from simulator.sm.layout import (
     CTA_RUN,
+    EVENT_FIELDS,
+    EVENTS,
     FINISHED,
+    N_EVENTS,
     N_SMS,
+    N_SUBPARTITIONS,
     P_BULK_STORE,
     P_STORE,
+    P_TENSOR_BUSY,
     P_WRITE_ACCEPTED,
+    S_ISSUED,
+    S_LAST,
+    S_MMA_BUSY,
+    S_TENSOR_SEEN,
     SHARE_SHIFT,
     SM_SIZE,
     SMS,
+    SMSP_SIZE,
+    SMSPS,
     SPANS,
+    STACKS,
     STALLS,
     W_BLOCK,
+    W_STACK,
     WARP_FIELDS,
     WARPS,
-    MachineShape,
 )
 
 
@@ -53,10 +76,25 @@ class Plan:
 
 
 @dataclass(frozen=True)
+class Watch:
+    """What a replay keeps beside its totals. ``roles``: role of each warp of a CTA (empty: all have one);
+    ``n_profiled``: static rows whose stalls are kept apart; ``n_events``: room of the event log."""
+
+    roles: tuple[int, ...] = ()
+    n_profiled: int = 0
+    n_events: int = 0
+
+
+NOTHING_MORE = Watch()
+
+
+@dataclass(frozen=True)
 class Run:
     """Outcome of a replay. ``end_cycles`` from launch to the last write; ``stalls`` cycles by reason over all
     simulated warps; ``counters`` chip-wide by name; ``cta_span`` [n, 2] cycles of simulated CTAs (start, end).
-    ``issued`` instructions; ``represented``: with those of extrapolated waves; ``busy_cycles``: CTA cycles on simulated SMs."""
+    ``issued`` instructions; ``represented``: with those of extrapolated waves; ``busy_cycles``: CTA cycles on simulated SMs.
+    ``stack`` ticks int64 [roles, phases, causes]: the time of ``n_subpartitions`` that had a warp, ``end_ticks`` each;
+    ``row_stalls`` ticks int64 [roles, rows, reasons] (one row unless the watch profiles); ``events`` int64 [n, 5]."""
 
     end_cycles: float
     last_issue_cycles: float
@@ -67,6 +105,11 @@ class Run:
     counters: dict[str, int]
     cta_span: np.ndarray
     busy_cycles: float
+    stack: np.ndarray
+    n_subpartitions: int
+    end_ticks: int
+    row_stalls: np.ndarray
+    events: np.ndarray
     machine: np.ndarray
 
 
@@ -120,7 +163,9 @@ def uses_memory(program: Program) -> bool:
     return bool(((program.event_table[:, E_PATTERN] >= 0) | (program.event_table[:, E_TENSOR] >= 0)).any())
 
 
-def machine_shape(hw: HardwareConfig, timing: Timing, plan: Plan, program: Program) -> MachineShape:
+def machine_shape(
+    hw: HardwareConfig, timing: Timing, plan: Plan, program: Program, watch: Watch = NOTHING_MORE
+) -> MachineShape:
     """Sizes of the machine that a plan needs."""
     sections = hw.execution_sections()
     n_partitions = sections.l2.n_partitions or 1
@@ -144,6 +189,9 @@ def machine_shape(hw: HardwareConfig, timing: Timing, plan: Plan, program: Progr
         merge_slots=timing.l2.coalescer_lines,
         lag_of=lags(plan.n_chip_sms),
         run_step=run_step(plan.n_chip_sms // CTA_RUN),
+        roles=watch.roles,
+        n_profiled=watch.n_profiled,
+        n_events=watch.n_events,
     )
 
 
@@ -153,18 +201,49 @@ def collect(x: np.ndarray, shape: MachineShape, issued: int) -> Run:
     sms = x[x[SMS] : x[SMS] + x[N_SMS] * x[SM_SIZE]].reshape(x[N_SMS], x[SM_SIZE])
     n_warps = shape.n_sms * shape.n_slots * shape.n_warps
     warps = x[x[WARPS] : x[WARPS] + n_warps * WARP_FIELDS].reshape(n_warps, WARP_FIELDS)
-    ended = spans[:, 1].max(initial=0)
+    ended = int(spans[:, 1].max(initial=0))
     cta_span = spans[spans[:, 0] >= 0] / CYCLE
-    drained = sms[:, [P_STORE, P_WRITE_ACCEPTED, P_BULK_STORE]].max(initial=0)
+    end = max(ended, int(sms[:, [P_STORE, P_WRITE_ACCEPTED, P_BULK_STORE]].max(initial=0)))
+    row_stalls = x[x[STALLS] : x[STACKS]].reshape(shape.n_roles, -1, N_REASONS)
+    stack, n_subpartitions = finished_stack(x, shape, ended, end)
     return Run(
-        end_cycles=max(ended, drained) / CYCLE,
+        end_cycles=end / CYCLE,
         last_issue_cycles=ended / CYCLE,
         issued=issued,
         represented=issued,
         finished=bool((warps[:, W_BLOCK] == FINISHED).all()),
-        stalls=x[x[STALLS] : x[STALLS] + N_REASONS] / CYCLE,
+        stalls=row_stalls.sum((0, 1)) / CYCLE,
         counters={name: int(x[COUNTER + i]) for i, name in enumerate(COUNTERS)},
         cta_span=cta_span,
         busy_cycles=float((cta_span[:, 1] - cta_span[:, 0]).sum()),
+        stack=stack,
+        n_subpartitions=n_subpartitions,
+        end_ticks=end,
+        row_stalls=row_stalls,
+        events=x[x[EVENTS] : x[EVENTS] + x[N_EVENTS] * EVENT_FIELDS].reshape(-1, EVENT_FIELDS),
         machine=x,
     )
+
+
+def finished_stack(x: np.ndarray, shape: MachineShape, ended: int, end: int) -> tuple[np.ndarray, int]:
+    """The cycle stack with what follows each sub-partition's last issue: its slot, tensor work still running, idleness
+    until the last CTA has ended (tail), then the last writes (epilogue).
+
+    Returns (int64 [roles, phases, causes] in ticks, sub-partitions that had a warp)."""
+    stack = x[x[STACKS] : x[STACKS] + shape.n_roles * N_PHASES * N_CAUSES].reshape(shape.n_roles, N_PHASES, N_CAUSES).copy()
+    smsps = [x[SMSPS] + n * x[SMSP_SIZE] for n in range(shape.n_sms * N_SUBPARTITIONS)]
+    used = [(n, smsp) for n, smsp in enumerate(smsps) if x[smsp + S_LAST] >= 0]
+    for number, smsp in used:
+        sm = x[SMS] + number // N_SUBPARTITIONS * x[SM_SIZE]
+        row = stack[(x[x[smsp + S_LAST] + W_STACK] - x[STACKS]) // (N_PHASES * N_CAUSES), EPILOGUE]
+        left = end - x[smsp + S_ISSUED]
+        busy = x[sm + P_TENSOR_BUSY] + x[smsp + S_MMA_BUSY] - x[smsp + S_TENSOR_SEEN]
+        for cause, most in (
+            (CAUSE_TENSOR, max(0, busy)),
+            (CAUSE_ISSUE, CYCLE),
+            (CAUSE_EPILOGUE, end - ended),
+            (CAUSE_TAIL, left),
+        ):
+            row[cause] += min(most, left)
+            left -= min(most, left)
+    return stack, len(used)

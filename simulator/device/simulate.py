@@ -4,22 +4,29 @@ from __future__ import annotations
 
 import numpy as np
 
-from simulator.device.machine import Plan, Run, first_wave, machine_shape, uses_memory
+from simulator.device.machine import NOTHING_MORE, Plan, Run, Watch, first_wave, machine_shape, uses_memory
 from simulator.device.steady_state import replay
 from simulator.hw.config import HardwareConfig
 from simulator.hw.timing import Timing
 from simulator.lower.params import lower_memory_parameters, lower_sm_parameters
 from simulator.sm.dispatch import launch
+from simulator.sm.heap import make_machine
 from simulator.sm.inputs import Program, pack
-from simulator.sm.layout import make_machine
 
 
-def simulate(program: Program, hw: HardwareConfig, timing: Timing, plan: Plan, log: np.ndarray | None = None) -> Run:
+def simulate(
+    program: Program,
+    hw: HardwareConfig,
+    timing: Timing,
+    plan: Plan,
+    log: np.ndarray | None = None,
+    watch: Watch = NOTHING_MORE,
+) -> Run:
     """Run a program to its end, or to a deadlock (``finished`` is False then).
 
     ``log`` int64 [n, 3], filled with the first n issues (time, warp record, stream entry): no wave is skipped then.
     """
-    shape = machine_shape(hw, timing, plan, program)
+    shape = machine_shape(hw, timing, plan, program, watch)
     x = make_machine(
         shape,
         lower_memory_parameters(hw, timing, plan.clock_hz, plan.sample_shift),

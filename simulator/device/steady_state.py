@@ -12,11 +12,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from simulator.device.machine import Plan, Run, collect
-from simulator.isa.effects import DRAM_READ_BYTES, DRAM_WRITE_BYTES, L2_READ_SECTORS, N_COUNTERS, N_REASONS
+from simulator.isa.effects import DRAM_READ_BYTES, DRAM_WRITE_BYTES, L2_READ_SECTORS, N_COUNTERS
 from simulator.memory.layout import COUNTER
 from simulator.sm.engine import run
+from simulator.sm.heap import MachineShape
 from simulator.sm.inputs import CYCLE, K_N_CTAS, Program
-from simulator.sm.layout import NEVER, NEXT_CTA, STALLS, MachineShape
+from simulator.sm.layout import CAUSE_OF, NEVER, NEXT_CTA, STALLS
 
 NO_LIMIT = 1 << 62
 WINDOW = 4
@@ -31,16 +32,17 @@ alternate), instructions per CTA over the grid."""
 
 @dataclass(frozen=True)
 class Sample:
-    """State after some instructions: ``issued``, time in ticks, ``counters`` [N_COUNTERS], ``stalls`` [N_REASONS]."""
+    """State after some instructions: ``issued``, time in ticks, ``counters`` [N_COUNTERS], ``books``: ticks of all warps by
+    stall reason, then of all sub-partitions by cause (tables STALLS and STACKS of the heap)."""
 
     issued: int
     ticks: int
     counters: np.ndarray
-    stalls: np.ndarray
+    books: np.ndarray
 
     def since(self, other: Sample) -> Sample:
         return Sample(
-            self.issued - other.issued, self.ticks - other.ticks, self.counters - other.counters, self.stalls - other.stalls
+            self.issued - other.issued, self.ticks - other.ticks, self.counters - other.counters, self.books - other.books
         )
 
 
@@ -115,21 +117,37 @@ def _instructions_per_wave(program: Program, plan: Plan) -> int:
 
 
 def _sample(x: np.ndarray, issued: int, ticks: int) -> Sample:
-    stalls = x[x[STALLS] : x[STALLS] + N_REASONS]
-    return Sample(issued, ticks, x[COUNTER : COUNTER + N_COUNTERS].copy(), stalls.copy())
+    books = x[x[STALLS] : x[CAUSE_OF]]
+    return Sample(issued, ticks, x[COUNTER : COUNTER + N_COUNTERS].copy(), books.copy())
 
 
 def _extended(found: Run, window: Sample, instructions: int, plan: Plan) -> Run:
     """``found`` with ``instructions`` more at the rate of ``window``."""
     times = instructions / window.issued
     cycles = window.ticks * times / CYCLE
+    row_stalls = np.rint(window.books[: found.row_stalls.size].reshape(found.row_stalls.shape) * times).astype(np.int64)
+    ticks = round(cycles * CYCLE)
+    stack = apportion(window.books[found.row_stalls.size :], ticks * found.n_subpartitions).reshape(found.stack.shape)
     more = {name: round(int(window.counters[i]) * times) for i, name in enumerate(found.counters)}
     return replace(
         found,
         end_cycles=found.end_cycles + cycles,
         last_issue_cycles=found.last_issue_cycles + cycles,
-        stalls=found.stalls + window.stalls * times / CYCLE,
+        stalls=found.stalls + row_stalls.sum((0, 1)) / CYCLE,
+        row_stalls=found.row_stalls + row_stalls,
+        stack=found.stack + stack,
+        end_ticks=found.end_ticks + ticks,
         represented=found.issued + instructions,
         counters={name: value + more[name] for name, value in found.counters.items()},
         busy_cycles=found.busy_cycles + cycles * plan.n_sms * plan.n_slots,
     )
+
+
+def apportion(parts: np.ndarray, total: int) -> np.ndarray:
+    """Integers in proportion to ``parts`` (non-negative, not all 0) whose sum is ``total``: the largest remainders round up."""
+    whole = int(parts.sum())
+    shares = [divmod(int(part) * total, whole) for part in parts] if whole else [(0, 0)] * len(parts)
+    scaled = np.array([share for share, _ in shares], np.int64)
+    by_remainder = sorted(range(len(parts)), key=lambda i: -shares[i][1])
+    scaled[by_remainder[: total - int(scaled.sum())]] += 1
+    return scaled

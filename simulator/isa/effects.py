@@ -67,6 +67,7 @@ STALL_REASONS = (
     "membar",
     "mbarrier",
     "branch_resolving",
+    "drain",
 )
 (
     SELECTED,
@@ -83,8 +84,77 @@ STALL_REASONS = (
     STALL_FENCE,
     STALL_MBARRIER,
     BRANCH_RESOLVING,
+    DRAIN,
     N_REASONS,
-) = range(15)
+) = range(16)
+
+# What a cycle of a sub-partition went to: the rows of a cycle stack.
+CAUSES = (
+    "tensor",
+    "other_issue",
+    "shared_memory",
+    "bank_conflicts",
+    "tma_latency",
+    "l2",
+    "hbm_bandwidth",
+    "hbm_latency",
+    "barrier",
+    "dependency",
+    "instruction_fetch",
+    "prologue",
+    "epilogue",
+    "tail",
+    "launch",
+)
+(
+    CAUSE_TENSOR,
+    CAUSE_ISSUE,
+    CAUSE_SHARED,
+    CAUSE_CONFLICTS,
+    CAUSE_TMA,
+    CAUSE_L2,
+    CAUSE_DRAM_BANDWIDTH,
+    CAUSE_DRAM_LATENCY,
+    CAUSE_BARRIER,
+    CAUSE_DEPENDENCY,
+    CAUSE_FETCH,
+    CAUSE_PROLOGUE,
+    CAUSE_EPILOGUE,
+    CAUSE_TAIL,
+    CAUSE_LAUNCH,
+    N_CAUSES,
+) = range(16)
+CAUSE_OF_REASON = {
+    WAIT: CAUSE_DEPENDENCY,
+    LONG_SCOREBOARD: CAUSE_L2,
+    SHORT_SCOREBOARD: CAUSE_DEPENDENCY,
+    STALL_BARRIER: CAUSE_BARRIER,
+    STALL_TENSOR: CAUSE_DEPENDENCY,
+    DISPATCH: CAUSE_ISSUE,
+    STALL_FENCE: CAUSE_BARRIER,
+    STALL_MBARRIER: CAUSE_BARRIER,
+    BRANCH_RESOLVING: CAUSE_FETCH,
+}
+"""Cause of a wait of which only its reason is known."""
+
+# Phases of a warp: its main loop, what comes before and after it.
+PHASES = ("steady", "prologue", "epilogue")
+STEADY, PROLOGUE, EPILOGUE, N_PHASES = range(4)
+
+# A *why* word says why a warp waits: the stall reason, the cause, and how much of the wait's end has other causes:
+# the very end (outer) and what lies before it (middle), in units of 2**WHY_UNIT_SHIFT ticks (a sixteenth of a cycle).
+REASON_MASK = 31
+CAUSE_MASK = 15
+WHY_AMOUNT_MASK = (1 << 22) - 1
+WHY_CAUSE_SHIFT = 5
+WHY_MIDDLE_SHIFT = 9
+WHY_OUTER_SHIFT = 13
+WHY_MIDDLE_AMOUNT_SHIFT = 17
+WHY_OUTER_AMOUNT_SHIFT = 39
+WHY_UNIT_SHIFT = 12
+
+# What the event log records besides issues.
+EVENT_MMA, EVENT_LOAD_BOX, EVENT_STORE_BOX, EVENT_PHASE, EVENT_SHARED, EVENT_GLOBAL, EVENT_CTA = range(7)
 
 # Kinds of an MBARRIER effect.
 MBARRIER_INIT, MBARRIER_ARRIVE, MBARRIER_EXPECT, MBARRIER_WAIT, MBARRIER_OTHER = range(5)

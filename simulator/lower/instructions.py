@@ -16,6 +16,7 @@ from simulator.sm.inputs import (
     I_INTERVAL,
     I_KIND,
     I_LATENCY,
+    I_NUMBER,
     I_PIPE,
     I_PORT,
     I_READ,
@@ -73,7 +74,16 @@ _GLOBAL_EFFECTS = {
     "LDL": fx.LOCAL_LOAD,
     "STL": fx.LOCAL_STORE,
 }
-_LONG_REASON = {fx.GLOBAL_LOAD, fx.GLOBAL_ATOMIC, fx.LOCAL_LOAD, fx.GLOBAL_COPY, fx.BULK_LOAD, fx.BULK_STORE}
+_LONG_REASON = {
+    fx.GLOBAL_LOAD,
+    fx.GLOBAL_STORE,
+    fx.GLOBAL_ATOMIC,
+    fx.GLOBAL_COPY,
+    fx.LOCAL_LOAD,
+    fx.LOCAL_STORE,
+    fx.BULK_LOAD,
+    fx.BULK_STORE,
+}
 
 
 def ticks(cycles: float) -> int:
@@ -84,6 +94,7 @@ def ticks(cycles: float) -> int:
 def lower_static(static: StaticTable, timing: Timing) -> np.ndarray:
     """One row per machine instruction, int64 [n_static, STATIC_SIZE]."""
     table = np.zeros((len(static), STATIC_SIZE), np.int64)
+    table[:, I_NUMBER] = np.arange(len(static))
     table[:, I_STALL] = np.maximum(static.stall.astype(np.int64), 1) * CYCLE
     table[:, I_WRITE] = static.write_scoreboard
     table[:, I_READ] = static.read_scoreboard

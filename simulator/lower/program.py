@@ -7,10 +7,12 @@ import numpy as np
 from simulator.errors import Unsupported, UserError
 from simulator.hw.config import HardwareConfig
 from simulator.hw.timing import Timing
+from simulator.isa.effects import N_CAUSES
 from simulator.lower.empty_passes import takes_idle_pass
 from simulator.lower.events import lower_events, lower_tensors
 from simulator.lower.instructions import lower_static
-from simulator.sm.inputs import I_IDLE_PASS, Program
+from simulator.lower.regions import phases_of
+from simulator.sm.inputs import I_IDLE_PASS, I_PHASE, Program
 from simulator.trace.kernel_trace import KernelTrace
 
 
@@ -43,6 +45,7 @@ def lower(trace: KernelTrace, hw: HardwareConfig) -> Program:
     base = trace.cta_base if trace.cta_base.shape[1] else np.zeros((trace.launch.n_ctas, 1), np.int64)
     static = lower_static(trace.static, timing)
     static[:, I_IDLE_PASS] = takes_idle_pass(trace)
+    static[:, I_PHASE] = phases_of(trace) * N_CAUSES
     return Program(
         static=static,
         instruction=np.concatenate([s.instruction for s in streams]).astype(np.int32),

@@ -39,6 +39,7 @@ from simulator.memory.layout import (
     DRAM_WRITE_SECTOR,
     FAR,
     L2_LINES,
+    L2_QUEUED,
     L2_SETS,
     L2_TAGS,
     L2_USES,
@@ -256,6 +257,7 @@ def read_line(x, line, mask, partition, domain, at):
     x[merge + MERGE_FOR] = back - at - x[MERGE_TRANSIT]
     passed = reserve(x, x[COALESCER_SERVERS] + domain * SERVER_SIZE, at, n * x[COALESCER_SECTOR])
     note_port_load(x, x[COALESCER_LOADS] + domain * LOAD_SIZE, at, n * x[COALESCER_SECTOR])
+    x[L2_QUEUED] = max(0, passed + x[NEAR] - back)
     back = max(back, passed + x[NEAR])
     x[merge + MERGE_LINE] = line
     x[merge + MERGE_UNTIL] = back

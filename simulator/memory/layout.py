@@ -76,8 +76,9 @@ MEMORY_PARAMETERS = (
     LOAD_WINDOW,
     LOAD_NOW,
     LOAD_BEFORE,
+    L2_QUEUED,
     COUNTER,
-) = range(39)
+) = range(40)
 N_MEMORY_HEADER = COUNTER + N_COUNTERS
 
 # Record of an L2 line (beside its tag and its last use): when its data is there, masks of valid and dirty sectors.

@@ -13,6 +13,8 @@ class Projection:
 
     ``bounds``: lower bounds in cycles by name (issue, tensor, shared_memory, l2, dram, ...), never above ``cycles``.
     ``stalls``: issue slots by reason as fractions of all warp-resident issue slots; they sum to 1.
+    ``cycle_stack``: shares of ``cycles`` by cause, they sum to 1; ``attribution``: the same exactly, in ticks, and cut by warp
+    role and phase; ``diagnosis``: what bounds the kernel, in words, and what outside the kernel does.
     ``counters``: further predicted hardware counters under the name of their measured column.
     """
 
@@ -35,3 +37,6 @@ class Projection:
     simulated: dict[str, float]
     counters: dict[str, float] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
+    cycle_stack: dict[str, float] = field(default_factory=dict)
+    attribution: dict[str, Any] = field(default_factory=dict)
+    diagnosis: dict[str, list[str]] = field(default_factory=dict)

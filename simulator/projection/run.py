@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from simulator.device.machine import Plan, Run
+from simulator.device.machine import Plan, Run, Watch
 from simulator.device.simulate import simulate
 from simulator.errors import UserError
 from simulator.hw.config import HardwareConfig
 from simulator.isa.effects import STALL_REASONS
 from simulator.lower.events import separate_uses
 from simulator.lower.program import lower, timing_of
+from simulator.lower.regions import roles_of
 from simulator.projection.bounds import lower_bounds, tensor_cycles
 from simulator.projection.clock import SETTLED, expected_clock_hz, sustained_clock_hz
+from simulator.projection.cycle_stack import cycle_stack
+from simulator.projection.diagnosis import diagnose
 from simulator.projection.occupancy import Occupancy, occupancy
 from simulator.projection.plan import DEFAULT_INSTRUCTION_BUDGET, choose_plan
 from simulator.projection.projection import Projection
@@ -30,16 +34,36 @@ MOST_CLOCKS = 3
 """Replays of a kernel whose clock depends on how busy it keeps the tensor cores."""
 
 
-def project_trace(trace: KernelTrace, hw: HardwareConfig, instruction_budget: int = DEFAULT_INSTRUCTION_BUDGET) -> Projection:
-    """Replay ``trace`` on ``hw``. ``instruction_budget``: warp instructions to issue at most, about.
+@dataclass(frozen=True)
+class Replay:
+    """A finished replay and what it was made of. ``roles``: names of the warp roles; ``clock_hz``: the SM clock it settled at."""
 
-    Raises UserError for a launch or instruction set that the chip refuses and for a kernel that deadlocks,
-    Unsupported for what is not modelled.
+    trace: KernelTrace
+    program: Program
+    resident: Occupancy
+    plan: Plan
+    roles: tuple[str, ...]
+    run: Run
+    clock_hz: float
+
+
+def replay_trace(
+    trace: KernelTrace,
+    hw: HardwareConfig,
+    instruction_budget: int = DEFAULT_INSTRUCTION_BUDGET,
+    profile: bool = False,
+    edit: Callable[[Program, KernelTrace, HardwareConfig], Program] | None = None,
+) -> Replay:
+    """Replay ``trace`` on ``hw``, again if its clock settles elsewhere. ``profile``: keep stalls of each instruction apart;
+    ``edit``: change the lowered program before.
+
+    Raises as ``project_trace``.
     """
-    started = time.perf_counter()
     timing = timing_of(hw)
     trace = separate_uses(trace)
     program = lower(trace, hw)
+    if edit is not None:
+        program = edit(program, trace, hw)
     resident = occupancy(
         hw,
         trace.registers_per_thread,
@@ -50,8 +74,10 @@ def project_trace(trace: KernelTrace, hw: HardwareConfig, instruction_budget: in
     busy_cycles = tensor_cycles(trace, program) / hw.sm.count
     clock_hz = expected_clock_hz(timing.clock, busy_cycles)
     plan = choose_plan(trace, program, hw, resident, clock_hz, instruction_budget)
+    roles, role_of_warp = roles_of(trace, program.static)
+    watch = Watch(role_of_warp, len(trace.static) if profile else 0)
     for attempt in range(1, MOST_CLOCKS + 1):
-        run = simulate(program, hw, timing, plan)
+        run = simulate(program, hw, timing, plan, watch=watch)
         if not run.finished:
             raise UserError(describe_deadlock(trace, program, run))
         settled = sustained_clock_hz(timing.clock, busy_cycles / run.end_cycles, run.end_cycles / plan.clock_hz)
@@ -59,9 +85,29 @@ def project_trace(trace: KernelTrace, hw: HardwareConfig, instruction_budget: in
             break
         plan = replace(plan, clock_hz=settled)
     clock_hz = plan.clock_hz
+    return Replay(trace, program, resident, plan, roles, run, clock_hz)
+
+
+def project_trace(trace: KernelTrace, hw: HardwareConfig, instruction_budget: int = DEFAULT_INSTRUCTION_BUDGET) -> Projection:
+    """Replay ``trace`` on ``hw``. ``instruction_budget``: warp instructions to issue at most, about.
+
+    Raises UserError for a launch or instruction set that the chip refuses and for a kernel that deadlocks,
+    Unsupported for what is not modelled.
+    """
+    started = time.perf_counter()
+    return project_replay(replay_trace(trace, hw, instruction_budget), hw, started)
+
+
+def project_replay(replay: Replay, hw: HardwareConfig, started: float) -> Projection:
+    """What a replay that began at ``started`` (seconds of time.perf_counter) says."""
+    timing = timing_of(hw)
+    trace, program, run, plan, clock_hz = replay.trace, replay.program, replay.run, replay.plan, replay.clock_hz
+    resident = replay.resident
     bounds = lower_bounds(trace, program, hw, timing, run, clock_hz)
     cycles = max(run.end_cycles + timing.launch.drain_cycles, *bounds.values())
     shared = shared_traffic(trace, program, hw, run.counters)
+    bound_by = max(bounds, key=lambda name: bounds[name])
+    stack = cycle_stack(run, replay.roles, shared, cycles, timing.launch.drain_cycles, bound_by)
     return Projection(
         kernel=trace.kernel,
         hw=hw.name,
@@ -69,7 +115,7 @@ def project_trace(trace: KernelTrace, hw: HardwareConfig, instruction_budget: in
         cycles=cycles,
         time_us=cycles / clock_hz * MEGA,
         clock_mhz=clock_hz / MEGA,
-        bound_by=max(bounds, key=lambda name: bounds[name]),
+        bound_by=bound_by,
         bounds=bounds,
         occupancy=_occupancy(resident, run, plan, hw, trace, cycles),
         waves=trace.launch.n_ctas / (hw.sm.count * resident.ctas_per_sm),
@@ -85,6 +131,9 @@ def project_trace(trace: KernelTrace, hw: HardwareConfig, instruction_budget: in
         },
         counters=_counters(trace, program, run, cycles, clock_hz, shared, hw),
         warnings=list(trace.warnings),
+        cycle_stack=stack.shares,
+        attribution=stack.to_json(),
+        diagnosis=diagnose(stack.shares, trace.launch.n_ctas, hw.sm.count, clock_hz, hw.execution_sections().clock.boost_hz),
     )
 
 

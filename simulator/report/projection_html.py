@@ -31,6 +31,22 @@ STALL_COLOURS = {
     "no_instruction": "#3f9aa6",
     "drain": "#94a0ad",
 }
+CAUSE_COLOURS = {
+    "tensor": "#5b3d99",
+    "other_issue": "#2a9d78",
+    "shared_memory": "#d98324",
+    "bank_conflicts": "#b42318",
+    "tma_latency": "#86b3e6",
+    "l2": "#5b8fd0",
+    "hbm_bandwidth": "#1d4e89",
+    "hbm_latency": "#2f6fbd",
+    "dependency": "#c9c4b8",
+    "instruction_fetch": "#3f9aa6",
+    "prologue": "#d6c245",
+    "epilogue": "#c68fb4",
+    "tail": "#94a0ad",
+    "launch": "#5d6a7a",
+}
 OTHER_COLOUR = "#aab1bb"
 
 
@@ -43,6 +59,8 @@ def render_page(projection: Projection) -> str:
         hw_digest=projection.hw_digest[:12],
         warnings=projection.warnings,
         tiles=_tiles(projection),
+        stack=list(_stacked(summary.stack_bars(projection))),
+        diagnosis=summary.diagnosis_lines(projection),
         stalls=mix_bars(projection),
         bounds=summary.bound_bars(projection),
         bytes=summary.byte_bars(projection),
@@ -77,8 +95,8 @@ def legend_bars(projections: Sequence[Projection]) -> list[dict[str, Any]]:
 
 
 def colour_of(reason: str) -> str:
-    """The same colour for a stall reason on every page."""
-    return STALL_COLOURS.get(reason, OTHER_COLOUR)
+    """The same colour for a stall reason or a cause on every page."""
+    return STALL_COLOURS.get(reason) or CAUSE_COLOURS.get(reason, OTHER_COLOUR)
 
 
 def _stacked(bars: Sequence[Bar]) -> Iterator[dict[str, Any]]:

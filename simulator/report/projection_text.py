@@ -28,6 +28,9 @@ def _parts(projection: Projection) -> Iterator[RenderableType]:
     yield Text(summary.headline(projection), style="bold green")
     yield Text("")
     yield _facts(summary.facts(projection))
+    yield from _chart("Where the cycles go", summary.stack_bars(projection), "green")
+    for line in summary.diagnosis_lines(projection):
+        yield Text(line, style="italic")
     yield from _chart("Issue slots of resident warps", summary.stall_bars(projection), "cyan")
     yield from _chart("Lower bounds, cycles", summary.bound_bars(projection), "magenta")
     yield from _chart("Bytes moved", summary.byte_bars(projection), "blue")

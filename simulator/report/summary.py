@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from simulator.projection.diagnosis import MEANING
 from simulator.projection.projection import Projection
 from simulator.report.format import duration, percent, scaled, whole, words
 
@@ -22,11 +23,11 @@ STALL_MEANING = {
     "lg_throttle": "queue of global accesses is full",
     "math_pipe_throttle": "the arithmetic pipe is busy",
     "not_selected": "ready, another warp was chosen",
+    "drain": "waits for stores at exit",
     "dispatch_stall": "dispatch port or register file is busy",
     "membar": "waits for a memory fence",
     "branch_resolving": "waits for a branch target",
     "no_instruction": "waits for instruction fetch",
-    "drain": "waits for stores at exit",
 }
 
 
@@ -102,6 +103,26 @@ def stall_bars(projection: Projection) -> list[Bar]:
         names = ", ".join(words(name) for name, share in ordered[len(large) :] if share > 0)
         bars.append(Bar("rest", "other", rest, percent(rest), names))
     return bars
+
+
+def stack_bars(projection: Projection) -> list[Bar]:
+    """The cycle stack, the largest cause first; small ones as one last bar."""
+    ordered = sorted(projection.cycle_stack.items(), key=lambda item: -item[1])
+    large = [item for item in ordered if item[1] >= SMALLEST_SHARE]
+    bars = [Bar(name, words(name), share, percent(share), MEANING.get(name, "")) for name, share in large]
+    rest = sum(share for _, share in ordered[len(large) :])
+    if rest > 0:
+        bars.append(Bar("rest", "other", rest, percent(rest), ", ".join(words(name) for name, _ in ordered[len(large) :])))
+    return bars
+
+
+def diagnosis_lines(projection: Projection) -> list[str]:
+    """What bounds the kernel, and what lies outside of it, each as a sentence."""
+    return [
+        f"{'Outside the kernel' if place == 'outside' else 'Kernel'}: {sentence}"
+        for place, sentences in projection.diagnosis.items()
+        for sentence in sentences
+    ]
 
 
 def bound_bars(projection: Projection) -> list[Bar]:

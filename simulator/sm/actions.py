@@ -7,8 +7,13 @@ from simulator.isa.effects import (
     BULK_COMMIT,
     BULK_LOAD,
     BULK_STORE,
+    CAUSE_L2,
     COPY_ARRIVE,
     COPY_COMMIT,
+    EVENT_GLOBAL,
+    EVENT_LOAD_BOX,
+    EVENT_SHARED,
+    EVENT_STORE_BOX,
     FENCE,
     GLOBAL_ATOMIC,
     GLOBAL_COPY,
@@ -25,6 +30,8 @@ from simulator.memory.calendar import reserve, reserve_share
 from simulator.memory.layout import COUNTER
 from simulator.sm.async_copy import load_box, store_box
 from simulator.sm.barrier import act_on_mbarrier, arrive, mbarrier_of
+from simulator.sm.blame import blame_read, blame_shared
+from simulator.sm.event_log import note
 from simulator.sm.global_memory import lines_of, origin_of, read_global, update_global, write_global
 from simulator.sm.inputs import E_COUNT, E_WAVEFRONTS, I_EFFECT, I_INTERVAL, I_KIND, I_LATENCY, I_WRITE
 from simulator.sm.layout import (
@@ -32,6 +39,7 @@ from simulator.sm.layout import (
     BULK_STORE_LATENCY,
     COPY_RING,
     FILL_WAVEFRONT,
+    L1_HIT,
     L1_TAG,
     MBARRIER_PORT,
     OPERAND_RELEASE,
@@ -46,9 +54,11 @@ from simulator.sm.layout import (
     W_COPY_DONE,
     W_COPY_GROUPS,
     W_COPY_LAST,
+    W_COPY_WHY,
     W_CTA,
     W_STORE_LAST,
     WAVEFRONT,
+    WHY,
 )
 from simulator.sm.local_memory import read_local, write_local
 from simulator.sm.pipes import access_global, access_shared
@@ -63,10 +73,13 @@ def act(x, k, sm, smsp, w, row, event, at):
     latency = k[row + I_LATENCY]
     done = at + latency
     release = at + x[SCOREBOARD_RELEASE]
+    x[WHY] = 0
     if effect == SHARED_ACCESS:
         n = max(1, k[event + E_WAVEFRONTS]) if event >= 0 else 1
         x[COUNTER + SHARED_WAVEFRONTS] += n * x[sm + P_N_MEMBERS]
         last = access_shared(x, smsp, sm, at, n, k[row + I_INTERVAL])
+        x[WHY] = blame_shared(last - at)
+        note(x, EVENT_SHARED, w, at, last, n)
         return last + latency, last + x[OPERAND_RELEASE]
     if effect == TENSOR_ASYNC:
         issue_mma(x, k, w, row, at)
@@ -79,10 +92,12 @@ def act(x, k, sm, smsp, w, row, event, at):
         return act_on_memory(x, k, sm, smsp, w, row, event, at)
     elif effect == BULK_LOAD:
         done = load_box(x, k, x[w + W_CTA], event, at)
+        note(x, EVENT_LOAD_BOX, w, at, done, mbarrier_of(x, k, x[w + W_CTA], event))
         arrive(x, k, x[w + W_CTA], mbarrier_of(x, k, x[w + W_CTA], event), 0, -k[event + E_COUNT], done)
         release = at + x[BULK_RELEASE]
     elif effect == BULK_STORE:
         done = store_box(x, k, x[w + W_CTA], event, at)
+        note(x, EVENT_STORE_BOX, w, at, done, k[event + E_COUNT])
         x[w + W_STORE_LAST] = max(x[w + W_STORE_LAST], done + x[BULK_STORE_LATENCY])
         release = at + x[BULK_RELEASE]
     elif effect in (COPY_COMMIT, BULK_COMMIT):
@@ -92,6 +107,7 @@ def act(x, k, sm, smsp, w, row, event, at):
         x[w + W_COPY_GROUPS] = group + 1
     elif effect == COPY_ARRIVE:
         m = mbarrier_of(x, k, x[w + W_CTA], event)
+        x[WHY] = x[w + W_COPY_WHY]
         arrive(x, k, x[w + W_CTA], m, k[event + E_COUNT], 0, max(x[w + W_COPY_LAST], at))
     elif effect == FENCE:
         hold(x, w, done, STALL_FENCE)
@@ -107,6 +123,7 @@ def act_on_memory(x, k, sm, smsp, w, row, event, at):
         passed = access_global(x, smsp, sm, at, k[event + E_COUNT] * x[WAVEFRONT])
         if effect == LOCAL_LOAD:
             done = read_local(x, k, w, event, passed)
+            x[WHY] = blame_read(x, done - passed - x[L1_HIT], CAUSE_L2)
         else:
             done = write_local(x, k, w, event, passed)
             press_back(x, sm, passed)
@@ -117,12 +134,14 @@ def act_on_memory(x, k, sm, smsp, w, row, event, at):
     release = passed + x[OPERAND_RELEASE]
     if effect in (GLOBAL_LOAD, GLOBAL_COPY):  # addresses go along into the queue: the registers are free
         release = at + x[SCOREBOARD_RELEASE]
-    if effect == GLOBAL_LOAD:
-        return read_global(x, k, c, event, passed, k[row + I_KIND] > 0), release
-    if effect == GLOBAL_COPY:
         done = read_global(x, k, c, event, passed, k[row + I_KIND] > 0)
+        x[WHY] = blame_read(x, done - passed - x[L1_HIT], CAUSE_L2)
+        note(x, EVENT_GLOBAL, w, passed, done, last - first)
+        if effect == GLOBAL_LOAD:
+            return done, release
         done = reserve_share(x, x[sm + P_OPERANDS], done, k[event + E_WAVEFRONTS] * x[FILL_WAVEFRONT])
         x[w + W_COPY_LAST] = max(x[w + W_COPY_LAST], done)
+        x[w + W_COPY_WHY] = x[WHY]
         return done, release
     done = update_global(x, k, c, event, passed) if effect == GLOBAL_ATOMIC else write_global(x, k, c, event, passed)
     press_back(x, sm, passed)

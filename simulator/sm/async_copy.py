@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from simulator.compiled import compiled
-from simulator.isa.effects import BULK_FILL_BYTES, FILL_BYTES, LINE_SHIFT, SECTOR_SHIFT
+from simulator.isa.effects import BULK_FILL_BYTES, CAUSE_TMA, FILL_BYTES, LINE_SHIFT, SECTOR_SHIFT, WHY_CAUSE_SHIFT
 from simulator.memory.calendar import reserve_share
 from simulator.memory.l2 import write_line
 from simulator.memory.layout import COUNTER, SAMPLE_SHIFT
+from simulator.sm.blame import blame_read
 from simulator.sm.global_memory import grow_lag, member_base, request, rotate
 from simulator.sm.inputs import (
     E_COORDINATE,
@@ -32,6 +33,7 @@ from simulator.sm.layout import (
     C_SM,
     MEMBER_PARTITION,
     MEMBER_SIZE,
+    MISS_QUEUED,
     P_BULK,
     P_BULK_STORE,
     P_LAST_DELAY,
@@ -40,6 +42,7 @@ from simulator.sm.layout import (
     P_OPERANDS,
     P_STORE,
     P_WRITE_ACCEPTED,
+    WHY,
 )
 
 
@@ -118,6 +121,7 @@ def load_box(x, k, c, event, at):
         if x[c + C_MEMBERS + m] >= 0:
             x[COUNTER + FILL_BYTES] += k[event + E_COUNT]
             x[COUNTER + BULK_FILL_BYTES] += k[event + E_COUNT]
+    x[WHY] = blame_read(x, done - end, CAUSE_TMA) if done > end else CAUSE_TMA << WHY_CAUSE_SHIFT
     return max(done, end) + x[BULK_EXTRA]
 
 
@@ -125,6 +129,7 @@ def load_box(x, k, c, event, at):
 def request_row(x, k, c, sm, event, tensor, row, at):
     """Read one box row for every member; returns when member 0 has it."""
     grow_lag(x, c, at)
+    x[MISS_QUEUED] = 0
     n_members = x[sm + P_N_MEMBERS]
     m = rotate(x, sm, n_members)
     done = at

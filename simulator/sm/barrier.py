@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from simulator.compiled import compiled
 from simulator.isa.effects import (
+    EVENT_PHASE,
     MBARRIER_ARRIVE,
     MBARRIER_EXPECT,
     MBARRIER_INIT,
@@ -12,6 +13,7 @@ from simulator.isa.effects import (
     STALL_MBARRIER,
     WARP_LANES,
 )
+from simulator.sm.event_log import note
 from simulator.sm.inputs import E_COUNT, E_MBARRIER, E_PARITY
 from simulator.sm.layout import (
     BARRIER_BASE,
@@ -29,8 +31,10 @@ from simulator.sm.layout import (
     M_BYTES,
     M_COUNT,
     M_DONE_AT,
+    M_DONE_WHY,
     M_PENDING,
     M_PHASE,
+    M_WHY,
     MBARRIER_RELEASE,
     MBARRIER_SIZE,
     N_MEMBERS,
@@ -50,6 +54,7 @@ from simulator.sm.layout import (
     W_SCOREBOARD_REASON,
     W_TARGET,
     WARP_FIELDS,
+    WHY,
 )
 from simulator.sm.scoreboard import block, hold, renew
 
@@ -134,7 +139,7 @@ def act_on_mbarrier(x, k, w, event, kind, board, done):
     if kind == MBARRIER_INIT:
         x[m + M_PENDING] = count
         x[m + M_COUNT] = count
-        for field in (M_PHASE, M_BYTES, M_AT, M_DONE_AT):
+        for field in (M_PHASE, M_BYTES, M_AT, M_DONE_AT, M_WHY, M_DONE_WHY):
             x[m + field] = 0
     elif kind == MBARRIER_ARRIVE:
         arrive(x, k, x[w + W_CTA], m, count, 0, done)
@@ -143,6 +148,7 @@ def act_on_mbarrier(x, k, w, event, kind, board, done):
     elif kind == MBARRIER_WAIT:
         parity = k[event + E_PARITY]
         if (x[m + M_PHASE] & 1) != parity:
+            x[WHY] = x[m + M_DONE_WHY]
             return max(done, x[m + M_DONE_AT])
         x[w + W_PENDING] = board
         x[w + W_PENDING_MBARRIER] = m
@@ -155,17 +161,23 @@ def act_on_mbarrier(x, k, w, event, kind, board, done):
 def arrive(x, k, c, m, n_arrivals, n_expected, at):
     """Arrivals and expected bytes reach mbarrier ``m`` at ``at``; delivered bytes are negative expectations.
 
-    Closes the phase when nothing is pending, and resolves the try_waits of the CTA's warps.
+    Closes the phase when nothing is pending, and resolves the try_waits of the CTA's warps.  The last to arrive tells them
+    why they waited (its why word is in ``x[WHY]``).
     """
     x[m + M_PENDING] -= n_arrivals
     x[m + M_BYTES] += n_expected
-    x[m + M_AT] = max(x[m + M_AT], at)
+    if at > x[m + M_AT]:
+        x[m + M_AT] = at
+        x[m + M_WHY] = x[WHY]
     if x[m + M_PENDING] > 0 or x[m + M_BYTES] != 0:
         return
     x[m + M_DONE_AT] = x[m + M_AT] + x[MBARRIER_RELEASE]
+    x[m + M_DONE_WHY] = x[m + M_WHY]
+    note(x, EVENT_PHASE, m, x[m + M_DONE_AT], x[m + M_DONE_AT], x[m + M_PHASE])
     x[m + M_PHASE] += 1
     x[m + M_PENDING] = x[m + M_COUNT]
     x[m + M_AT] = 0
+    why = STALL_MBARRIER | x[m + M_DONE_WHY]
     first = x[c + C_FIRST_WARP]
     for w in range(first, first + x[N_WARPS] * WARP_FIELDS, WARP_FIELDS):
         board = x[w + W_PENDING]
@@ -173,7 +185,7 @@ def arrive(x, k, c, m, n_arrivals, n_expected, at):
             continue
         x[w + W_PENDING] = -1
         x[w + W_SCOREBOARD + board] = x[m + M_DONE_AT]
-        x[w + W_SCOREBOARD_REASON + board] = STALL_MBARRIER
+        x[w + W_SCOREBOARD_REASON + board] = why
         if x[w + W_BLOCK] == ON_MBARRIER:
-            hold(x, w, x[m + M_DONE_AT], STALL_MBARRIER)
+            hold(x, w, x[m + M_DONE_AT], why)
             renew(x, k, w)

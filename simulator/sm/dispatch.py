@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from simulator.compiled import compiled
-from simulator.isa.effects import GROUP_WARPS
+from simulator.isa.effects import EVENT_CTA, GROUP_WARPS
 from simulator.sm.barrier import arrive_barrier
+from simulator.sm.event_log import note
 from simulator.sm.inputs import CYCLE, K_CTA_BASE, K_CTA_CLASS, K_N_CTAS, K_STREAM_START
 from simulator.sm.layout import (
     C_BARRIERS,
@@ -57,6 +58,7 @@ from simulator.sm.layout import (
     W_CLUSTER_ARRIVALS,
     W_COPY_GROUPS,
     W_COPY_LAST,
+    W_COPY_WHY,
     W_CTA,
     W_END,
     W_GROUP,
@@ -75,6 +77,7 @@ from simulator.sm.layout import (
     WARP_FIELDS,
 )
 from simulator.sm.scoreboard import renew
+from simulator.sm.stalls import book_drain
 
 
 @compiled
@@ -155,7 +158,7 @@ def start_warp(x, k, w, classes, index, start):
     x[w + W_END] = k[stream + 1]
     x[w + W_ISSUED] = start - CYCLE
     x[w + W_STALLED] = start
-    for field in (W_TENSOR_ISSUED, W_TENSOR_GROUPS, W_COPY_LAST, W_COPY_GROUPS, W_STORE_LAST, W_HELD):
+    for field in (W_TENSOR_ISSUED, W_TENSOR_GROUPS, W_COPY_LAST, W_COPY_GROUPS, W_STORE_LAST, W_HELD, W_COPY_WHY):
         x[w + field] = 0
     x[w + W_CLUSTER_ARRIVALS] = 0
     x[w + W_PENDING] = -1
@@ -175,6 +178,7 @@ def finish_warp(x, k, w, at):
     c = x[w + W_CTA]
     x[w + W_BLOCK] = FINISHED
     x[w + W_READY] = NEVER
+    book_drain(x, w)
     x[c + C_LIVE] -= 1
     live = x[c + C_LIVE]
     if live > 0:
@@ -183,6 +187,7 @@ def finish_warp(x, k, w, at):
             arrive_barrier(x, k, c, 0, live, at)
         return
     x[x[SPANS] + 2 * x[c + C_INDEX] + 1] = at
+    note(x, EVENT_CTA, c, x[x[SPANS] + 2 * x[c + C_INDEX]], at, x[c + C_INDEX])
     x[CTAS_FINISHED] += 1
     if place_next(x, k, c):
         start_cta(x, k, c, at + x[CTA_TURNAROUND])

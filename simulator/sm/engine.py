@@ -12,8 +12,10 @@ from simulator.compiled import compiled
 from simulator.isa.effects import (
     BARRIER,
     BRANCH,
+    BRANCH_RESOLVING,
     CLUSTER_BARRIER,
     FIXED,
+    LONG_SCOREBOARD,
     NO_BOARD,
     NO_EFFECT,
     SHORT_SCOREBOARD,
@@ -37,6 +39,7 @@ from simulator.sm.inputs import (
     static_row,
 )
 from simulator.sm.layout import (
+    LOG_WHY,
     N_SMS,
     N_SUBPARTITIONS,
     NEVER,
@@ -56,11 +59,13 @@ from simulator.sm.layout import (
     W_HELD,
     W_ISSUED,
     W_NEXT,
+    W_REASON,
     W_STALLED,
+    WHY,
 )
 from simulator.sm.pipes import execute
 from simulator.sm.scheduler import choose_warp
-from simulator.sm.scoreboard import mark_scoreboard, prepare
+from simulator.sm.scoreboard import hold, mark_scoreboard, prepare
 from simulator.sm.stalls import account
 from simulator.sm.tensor_core import pass_idle
 
@@ -70,7 +75,7 @@ def issue(x, k, sm, smsp, w, at):
     """Warp ``w`` issues its next instruction at ``at``."""
     i = x[w + W_NEXT]
     row = static_row(k, i)
-    account(x, w, at)
+    account(x, k, sm, smsp, w, row, at)
     x[w + W_ISSUED] = at
     x[w + W_HELD] = 0
     x[smsp + S_NOW] = at + CYCLE
@@ -79,26 +84,28 @@ def issue(x, k, sm, smsp, w, at):
     effect = NO_EFFECT
     if active_lanes(k, i) > 0:
         effect = k[row + I_EFFECT]
+        why = k[row + I_REASON]
         done = at + k[row + I_LATENCY]
         release = at + x[SCOREBOARD_RELEASE]
         if effect == FIXED:
             execute(x, k, row, smsp, sm, at)
         elif effect > FIXED:
             done, release = act(x, k, sm, smsp, w, row, event_row(k, i), at)
+            why |= x[WHY]
         if k[row + I_WRITE] != NO_BOARD:
-            mark_scoreboard(x, w, k[row + I_WRITE], done, k[row + I_REASON])
+            mark_scoreboard(x, w, k[row + I_WRITE], done, why)
         if k[row + I_READ] != NO_BOARD:
-            mark_scoreboard(x, w, k[row + I_READ], release, SHORT_SCOREBOARD)
+            is_long = k[row + I_REASON] == LONG_SCOREBOARD  # its operands leave through the L1's queue
+            mark_scoreboard(x, w, k[row + I_READ], release, LONG_SCOREBOARD if is_long else SHORT_SCOREBOARD)
     elif k[row + I_IDLE_PASS]:
         pass_idle(x, sm, at)
     x[w + W_NEXT] = i + 1
     if i + 1 == x[w + W_END]:
         finish_warp(x, k, w, at)
         return
-    stalled = at + k[row + I_STALL]
+    x[w + W_STALLED] = at + k[row + I_STALL]
     if effect == BRANCH and static_row(k, i + 1) != row + STATIC_SIZE:
-        stalled = max(stalled, at + x[TAKEN_BRANCH])
-    x[w + W_STALLED] = stalled
+        hold(x, w, at + x[TAKEN_BRANCH], BRANCH_RESOLVING)
     prepare(x, k, w)
     if effect == BARRIER:
         meet_barrier(x, k, w, event_row(k, i), k[row + I_KIND] > 0, at)
@@ -110,7 +117,7 @@ def issue(x, k, sm, smsp, w, at):
 def advance(x, k, sm, until, log, n_issued):
     """Issue on one SM everything before ``until``; returns (time of its next issue, instructions issued so far).
 
-    ``log`` int64 [n, 3]: the first n issues as (time, warp record, stream entry)."""
+    ``log`` int64 [n, 3 or 4]: the first n issues as (time, warp record, stream entry, why word of the last wait)."""
     first = x[sm + P_SMSPS]
     last = first + N_SUBPARTITIONS * x[SMSP_SIZE]
     while True:
@@ -129,6 +136,8 @@ def advance(x, k, sm, until, log, n_issued):
             log[n_issued, 0] = best
             log[n_issued, 1] = w
             log[n_issued, 2] = x[w + W_NEXT]
+            if log.shape[1] > LOG_WHY:
+                log[n_issued, LOG_WHY] = x[w + W_REASON]
         n_issued += 1
         issue(x, k, sm, chosen, w, best)
 

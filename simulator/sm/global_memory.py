@@ -62,6 +62,7 @@ from simulator.sm.layout import (
     MEMBER_LAG,
     MEMBER_PARTITION,
     MEMBER_SIZE,
+    MISS_QUEUED,
     N_MEMBERS,
     P_FILL,
     P_L1,
@@ -188,7 +189,9 @@ def leave_sm(x, sm, n_sectors, at):
     """Take the miss path and the fill port for one line; returns when the request leaves the SM."""
     x[sm + P_MISS] = max(x[sm + P_MISS], at) + x[L1_MISS]
     x[sm + P_FILL] = max(x[sm + P_FILL], at) + (n_sectors << SECTOR_SHIFT) * x[FILL_BYTE]
-    return max(x[sm + P_MISS], x[sm + P_FILL])
+    leaves = max(x[sm + P_MISS], x[sm + P_FILL])
+    x[MISS_QUEUED] = leaves - at
+    return leaves
 
 
 @compiled

@@ -20,7 +20,7 @@ CYCLE = 1 << TICK_SHIFT
 # Columns of Program.static. PORT: ticks of shared-memory port of an MMA's operands; KIND: sub-kind of the effect;
 # ARGUMENT: its static operand; CONTENTION: extra dispatch ticks beside running MMAs; REASON: stall reason of a wait
 # on its scoreboard; IDLE_PASS: whether it takes a pass of the shared-memory port when all its lanes
-# are off.
+# are off; NUMBER: of the row; PHASE: of the warp, times N_CAUSES.
 (
     I_EFFECT,
     I_PIPE,
@@ -36,8 +36,10 @@ CYCLE = 1 << TICK_SHIFT
     I_CONTENTION,
     I_REASON,
     I_IDLE_PASS,
+    I_NUMBER,
+    I_PHASE,
     STATIC_SIZE,
-) = range(15)
+) = range(17)
 
 # Columns of Program.event_table. COORDINATE and BASE take five columns each, from the named one on.
 (

@@ -7,13 +7,8 @@ A warp, CTA slot, warpgroup, sub-partition or SM is named by the offset of its r
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-import numpy as np
-
-from simulator.isa.effects import GROUP_WARPS, N_PIPES, N_REASONS
-from simulator.memory.calendar import EMPTY, calendar_size, make_idle
-from simulator.memory.layout import N_MEMORY_HEADER, Arena, empty_memory, lay_out_memory
+from simulator.isa.effects import N_PIPES
+from simulator.memory.layout import N_MEMORY_HEADER
 
 NEVER = 1 << 60
 """A time that does not come by itself: the warp waits for another warp or for a copy."""
@@ -24,6 +19,8 @@ COPY_RING = 16
 N_SUBPARTITIONS = 4
 CTA_RUN = 4
 """After the first wave consecutive CTAs go to one GPC in runs of about four (measured: topology)."""
+LOG_WHY = 3
+"""Column of an issue log that takes the why word, if the log has it."""
 N_SCOREBOARDS = 6
 N_BARRIERS = 16
 PORT_SHIFT = 20
@@ -133,6 +130,14 @@ SM_PARAMETERS = (
     L1_SETS,
     L1_WAYS,
     STALLS,
+    STALL_STRIDE,
+    STACKS,
+    CAUSE_OF,
+    WHY,
+    MISS_QUEUED,
+    EVENTS,
+    EVENT_ROOM,
+    N_EVENTS,
     SPANS,
     N_CHIP_SMS,
     N_LARGE,
@@ -143,7 +148,7 @@ SM_PARAMETERS = (
     PLACES_TAKEN_LARGE,
     CTAS_FINISHED,
     END_OF_HEADER,
-) = range(N_MEMORY_HEADER, N_MEMORY_HEADER + 68)
+) = range(N_MEMORY_HEADER, N_MEMORY_HEADER + 76)
 
 # Record of a warp.
 (
@@ -172,8 +177,11 @@ SM_PARAMETERS = (
     W_HELD,
     W_HELD_REASON,
     W_CLUSTER_ARRIVALS,
+    W_STALLS,
+    W_STACK,
+    W_COPY_WHY,
     W_SCOREBOARD,
-) = range(26)
+) = range(29)
 W_SCOREBOARD_REASON = W_SCOREBOARD + N_SCOREBOARDS
 W_COPY_DONE = W_SCOREBOARD_REASON + N_SCOREBOARDS
 WARP_FIELDS = W_COPY_DONE + COPY_RING
@@ -198,7 +206,10 @@ NOT_BLOCKED, ON_BARRIER, ON_MBARRIER, ON_TENSOR_GROUP, ON_TENSOR_QUEUE, ON_CLUST
 C_MEMBERS = C_BARRIERS + N_BARRIERS
 
 # Record of an mbarrier.
-M_PHASE, M_PENDING, M_COUNT, M_BYTES, M_AT, M_DONE_AT, MBARRIER_SIZE = range(7)
+M_PHASE, M_PENDING, M_COUNT, M_BYTES, M_AT, M_DONE_AT, M_WHY, M_DONE_WHY, MBARRIER_SIZE = range(9)
+
+# Record of an event: its kind, whose it is (a record), start, end, a number that depends on the kind.
+EVENT_KIND, EVENT_OF, EVENT_START, EVENT_END, EVENT_NUMBER, EVENT_FIELDS = range(6)
 
 # Record of a warpgroup of a CTA slot: MMAs started, groups completed, rings.
 G_STARTED, G_COMPLETED, G_ARRIVED = range(3)
@@ -207,7 +218,21 @@ G_DONE_AT = G_START_AT + RING
 GROUP_SIZE = G_DONE_AT + RING
 
 # Record of a sub-partition; then its roster of warps.
-S_NOW, S_LAST, S_CANDIDATE_AT, S_CANDIDATE, S_DIRTY, S_SHARED_HEAD, S_GLOBAL_HEAD, S_ROSTER_SIZE, S_CONTENDED, S_PIPES = range(10)
+(
+    S_NOW,
+    S_LAST,
+    S_CANDIDATE_AT,
+    S_CANDIDATE,
+    S_DIRTY,
+    S_SHARED_HEAD,
+    S_GLOBAL_HEAD,
+    S_ROSTER_SIZE,
+    S_CONTENDED,
+    S_ISSUED,
+    S_MMA_BUSY,
+    S_TENSOR_SEEN,
+    S_PIPES,
+) = range(13)
 S_SHARED_QUEUE = S_PIPES + N_PIPES
 S_GLOBAL_QUEUE = S_SHARED_QUEUE + RING
 S_ROSTER = S_GLOBAL_QUEUE + RING
@@ -225,6 +250,8 @@ S_ROSTER = S_GLOBAL_QUEUE + RING
     P_TENSOR_GROUP,
     P_TENSOR_ALTERNATES,
     P_FETCH_SHARE,
+    P_TENSOR_BUSY,
+    P_TENSOR_STRETCHED,
     P_MISS,
     P_FILL,
     P_STORE,
@@ -240,136 +267,9 @@ S_ROSTER = S_GLOBAL_QUEUE + RING
     P_L1,
     P_NUMBER,
     P_MEMBERS,
-) = range(25)
+) = range(27)
 
 MEMBER_PARTITION, MEMBER_DOMAIN, MEMBER_LAG, MEMBER_SIZE = range(4)
 
 # Record of a line in an L1.
 L1_LINE, L1_USED, L1_READY, L1_VALID, L1_LINE_SIZE = range(5)
-
-
-@dataclass(frozen=True)
-class MachineShape:
-    """Sizes of a simulated machine. ``members[s]``: chip SMs that simulated SM s stands for, itself first;
-    ``partition_of``, ``domain_of`` by chip SM: L2 partition next to it, request coalescer in front of it;
-    L2 sizes per partition; ``lag_of`` by chip SM: lag of its requests, as a multiple
-    (2**-SHARE_SHIFT) of the typical one; ``run_step``: places in a round between runs of CTAs on neighbouring SMs."""
-
-    members: list[list[int]]
-    partition_of: np.ndarray
-    domain_of: np.ndarray
-    n_slots: int
-    n_warps: int
-    n_mbarriers: int
-    n_ctas: int
-    n_bases: int
-    l1_sets: int
-    l1_ways: int
-    n_partitions: int
-    l2_sets: int
-    l2_ways: int
-    n_domains: int
-    merge_slots: int
-    lag_of: np.ndarray
-    run_step: int
-
-    @property
-    def n_sms(self) -> int:
-        return len(self.members)
-
-    @property
-    def n_chip_sms(self) -> int:
-        return sum(map(len, self.members))
-
-
-def make_machine(shape: MachineShape, memory_parameters: np.ndarray, sm_parameters: np.ndarray) -> np.ndarray:
-    """A heap with idle SMs and empty memories."""
-    n_sms, n_slots, n_warps = shape.n_sms, shape.n_slots, shape.n_warps
-    n_members = max(map(len, shape.members))
-    n_roster = -(-n_slots * n_warps // N_SUBPARTITIONS)
-    n_ctas = n_sms * n_slots
-    cta_size = C_MEMBERS + n_members + max(1, shape.n_mbarriers) * MBARRIER_SIZE
-    smsp_size = S_ROSTER + n_roster
-    sm_size = P_MEMBERS + MEMBER_SIZE * n_members
-    arena = Arena(END_OF_HEADER)
-    memory = lay_out_memory(arena, shape.n_partitions, shape.l2_sets, shape.l2_ways, shape.n_domains, shape.merge_slots)
-    header = {
-        N_SMS: n_sms,
-        N_SLOTS: n_slots,
-        N_WARPS: n_warps,
-        N_MEMBERS: n_members,
-        N_CHIP_SMS: shape.n_chip_sms,
-        N_RUNS: shape.n_chip_sms // CTA_RUN,
-        RUN_STEP: shape.run_step,
-        N_LARGE: sum(len(chip_sms) == n_members for chip_sms in shape.members),
-        N_MBARRIERS: shape.n_mbarriers,
-        N_BASES: shape.n_bases,
-        MEMBER_BASES: arena.take(n_ctas * shape.n_bases * n_members),
-        WARP_SIZE: WARP_FIELDS,
-        CTA_SIZE: cta_size,
-        SMSP_SIZE: smsp_size,
-        SM_SIZE: sm_size,
-        SMS: arena.take(n_sms * sm_size),
-        CTAS: arena.take(n_ctas * cta_size),
-        WARPS: arena.take(n_ctas * n_warps * WARP_FIELDS),
-        GROUPS: arena.take(n_ctas * -(-n_warps // GROUP_WARPS) * GROUP_SIZE),
-        SMSPS: arena.take(n_sms * N_SUBPARTITIONS * smsp_size),
-        L1_SETS: max(1, shape.l1_sets),
-        L1_WAYS: shape.l1_ways,
-        L1S: arena.take(n_sms * max(1, shape.l1_sets) * shape.l1_ways * L1_LINE_SIZE),
-        PORTS: arena.take(2 * n_sms * calendar_size(PORT_WINDOWS)),
-        STALLS: arena.take(N_REASONS),
-        SPANS: arena.take(2 * shape.n_ctas),
-    }
-    x = np.zeros(arena.size, np.int64)
-    empty_memory(x, memory)
-    x[: len(memory_parameters)] = memory_parameters
-    x[N_MEMORY_HEADER : N_MEMORY_HEADER + len(sm_parameters)] = sm_parameters
-    x[list(header)] = list(header.values())
-    x[header[SPANS] : header[SPANS] + 2 * shape.n_ctas] = EMPTY
-    x[header[L1S] : header[PORTS] : L1_LINE_SIZE] = EMPTY
-    _link(x, shape)
-    return x
-
-
-def _link(x: np.ndarray, shape: MachineShape) -> None:
-    """Point the records at each other."""
-    n_groups = -(-shape.n_warps // GROUP_WARPS)
-    for s, chip_sms in enumerate(shape.members):
-        sm = x[SMS] + s * x[SM_SIZE]
-        x[sm + P_N_MEMBERS] = len(chip_sms)
-        x[sm + P_SMSPS] = x[SMSPS] + s * N_SUBPARTITIONS * x[SMSP_SIZE]
-        x[sm + P_L1] = x[L1S] + s * x[L1_SETS] * x[L1_WAYS] * L1_LINE_SIZE
-        x[sm + P_NUMBER] = s
-        x[sm + P_PORT] = x[PORTS] + 2 * s * calendar_size(PORT_WINDOWS)
-        x[sm + P_OPERANDS] = x[sm + P_PORT] + calendar_size(PORT_WINDOWS)
-        make_idle(x, x[sm + P_PORT], PORT_SHIFT, PORT_WINDOWS)
-        make_idle(x, x[sm + P_OPERANDS], OPERAND_SHIFT, PORT_WINDOWS)
-        for m, chip_sm in enumerate(chip_sms):
-            member = sm + P_MEMBERS + MEMBER_SIZE * m
-            x[member + MEMBER_PARTITION] = shape.partition_of[chip_sm]
-            x[member + MEMBER_DOMAIN] = shape.domain_of[chip_sm]
-            x[member + MEMBER_LAG] = shape.lag_of[chip_sm]
-        for q in range(N_SUBPARTITIONS):
-            smsp = x[sm + P_SMSPS] + q * x[SMSP_SIZE]
-            x[smsp + S_LAST] = EMPTY
-            x[smsp + S_DIRTY] = 1
-        for slot in range(shape.n_slots):
-            number = s * shape.n_slots + slot
-            cta = x[CTAS] + number * x[CTA_SIZE]
-            x[cta + C_SM] = sm
-            x[cta + C_BASES] = x[MEMBER_BASES] + number * shape.n_bases * x[N_MEMBERS]
-            x[cta + C_FIRST_WARP] = x[WARPS] + number * shape.n_warps * WARP_FIELDS
-            for lane in range(shape.n_warps):
-                w = x[cta + C_FIRST_WARP] + lane * WARP_FIELDS
-                smsp = x[sm + P_SMSPS] + (slot * shape.n_warps + lane) % N_SUBPARTITIONS * x[SMSP_SIZE]
-                x[w + W_LANE] = lane
-                x[w + W_CTA] = cta
-                x[w + W_GROUP] = x[GROUPS] + (number * n_groups + lane // GROUP_WARPS) * GROUP_SIZE
-                x[w + W_SMSP] = smsp
-                x[w + W_SM] = sm
-                x[w + W_READY] = NEVER
-                x[w + W_BLOCK] = FINISHED
-                x[w + W_PENDING] = EMPTY
-                x[smsp + S_ROSTER + x[smsp + S_ROSTER_SIZE]] = w
-                x[smsp + S_ROSTER_SIZE] += 1

@@ -10,7 +10,6 @@ from __future__ import annotations
 from simulator.compiled import compiled
 from simulator.isa.effects import (
     COPY_WAIT,
-    DISPATCH,
     LONG_SCOREBOARD,
     MBARRIER,
     MBARRIER_WAIT,
@@ -40,6 +39,7 @@ from simulator.sm.layout import (
     W_BLOCK,
     W_COPY_DONE,
     W_COPY_GROUPS,
+    W_COPY_WHY,
     W_GROUP,
     W_HELD,
     W_HELD_REASON,
@@ -133,13 +133,13 @@ def prepare_asynchronous(x, k, w, row):
     elif effect == TENSOR_ASYNC:
         number = x[w + W_TENSOR_ISSUED] + 1 - x[TENSOR_QUEUE]
         if number > x[g + G_STARTED]:
-            block(x, w, ON_TENSOR_QUEUE, number, DISPATCH)
+            block(x, w, ON_TENSOR_QUEUE, number, STALL_TENSOR)
         elif number > 0:
-            delay(x, w, x[g + G_START_AT + ((number - 1) & (RING - 1))], DISPATCH)
+            delay(x, w, x[g + G_START_AT + ((number - 1) & (RING - 1))], STALL_TENSOR)
     elif effect == COPY_WAIT:
         number = x[w + W_COPY_GROUPS] - k[row + I_ARGUMENT]
         if number > 0:
-            delay(x, w, x[w + W_COPY_DONE + ((number - 1) & (COPY_RING - 1))], LONG_SCOREBOARD)
+            delay(x, w, x[w + W_COPY_DONE + ((number - 1) & (COPY_RING - 1))], LONG_SCOREBOARD | x[w + W_COPY_WHY])
     elif effect == MBARRIER and k[row + I_KIND] == MBARRIER_WAIT and x[w + W_PENDING] >= 0:
         block(x, w, ON_MBARRIER, 0, STALL_MBARRIER)
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from simulator.compiled import compiled
-from simulator.isa.effects import COUNTED_PASS_TICKS, GROUP_WARPS, IDLE_PASSES, PIPE_TENSOR_ASYNC, TENSOR_BUSY_TICKS
+from simulator.isa.effects import COUNTED_PASS_TICKS, EVENT_MMA, GROUP_WARPS, IDLE_PASSES, PIPE_TENSOR_ASYNC, TENSOR_BUSY_TICKS
 from simulator.memory.calendar import reserve_share
 from simulator.memory.layout import COUNTER
+from simulator.sm.event_log import note
 from simulator.sm.inputs import CYCLE, I_ARGUMENT, I_INTERVAL, I_LATENCY, I_PORT
 from simulator.sm.layout import (
     G_ARRIVED,
@@ -21,9 +22,11 @@ from simulator.sm.layout import (
     P_OPERANDS,
     P_TENSOR,
     P_TENSOR_ALTERNATES,
+    P_TENSOR_BUSY,
     P_TENSOR_DRAINED,
     P_TENSOR_GROUP,
     P_TENSOR_SINCE,
+    P_TENSOR_STRETCHED,
     RING,
     S_PIPES,
     SHARE_SHIFT,
@@ -88,6 +91,9 @@ def start_mma(x, sm, g, at, interval, port):
     end = max(start + interval, reserve_share(x, x[sm + P_OPERANDS], start, port))
     x[sm + P_TENSOR] = end
     x[sm + P_FETCH_SHARE] = (port << SHARE_SHIFT) // max(end - start, 1)
+    x[sm + P_TENSOR_BUSY] += end - start
+    x[sm + P_TENSOR_STRETCHED] += end - start - interval
+    note(x, EVENT_MMA, sm, start, end, g)
     x[COUNTER + TENSOR_BUSY_TICKS] += (end - start) * x[sm + P_N_MEMBERS]
     return start, end
 

@@ -15,8 +15,8 @@ import numpy as np
 from simulator.device.machine import lags, run_step
 from simulator.isa import effects as fx
 from simulator.memory.layout import COUNTER, MEMORY_PARAMETERS
+from simulator.sm import heap, layout
 from simulator.sm import inputs as at
-from simulator.sm import layout
 from simulator.sm.dispatch import launch
 from simulator.sm.engine import run as run_engine
 from simulator.sm.inputs import CYCLE, Program
@@ -81,9 +81,9 @@ class Machine:
     def n_chip_sms(self) -> int:
         return sum(map(len, self.members))
 
-    def shape(self, program: Program) -> layout.MachineShape:
+    def shape(self, program: Program) -> heap.MachineShape:
         n = self.n_chip_sms
-        return layout.MachineShape(
+        return heap.MachineShape(
             members=[list(m) for m in self.members],
             partition_of=np.array(self.partition_of or [0] * n),
             domain_of=np.array(self.domain_of or [0] * n),
@@ -116,7 +116,7 @@ class Machine:
             np.array([self.costs[name] for name in names], np.int64)
             for names in (MEMORY_PARAMETERS, layout.SM_PARAMETERS)
         )
-        return layout.make_machine(self.shape(program), memory, sm)
+        return heap.make_machine(self.shape(program), memory, sm)
 
     def first_wave(self, n_ctas: int) -> np.ndarray:
         """CTAs go out in rounds, one per chip SM."""

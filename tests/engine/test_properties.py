@@ -41,7 +41,9 @@ def test_is_every_cycle_of_every_resident_warp_attributed_once(
 ) -> None:
     outcome = run(assemble(kernel, n_ctas=n_ctas), replace(machine, n_slots=n_ctas if at_once else 1))
     stalls = outcome.stalls()
+    after_exit = stalls.pop("drain")
     assert sum(stalls.values()) == lifetimes(outcome, n_ctas)
+    assert after_exit >= 0
     assert min(stalls.values()) >= 0
     assert stalls["selected"] == outcome.n_issued
 
