@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from simulator.device.simulate import Run
+from simulator.device.machine import Plan, Run
 from simulator.isa.effects import (
     CAUSE_CONFLICTS,
     CAUSE_DRAM_BANDWIDTH,
@@ -87,12 +87,20 @@ def _weights(groups: Mapping[str, Mapping[str, int]]) -> dict[str, float]:
 
 
 def cycle_stack(
-    run: Run, roles: Sequence[str], shared: SharedTraffic, cycles: float, drain_cycles: float, bound_by: str
+    run: Run,
+    plan: Plan,
+    n_ctas: int,
+    roles: Sequence[str],
+    shared: SharedTraffic,
+    cycles: float,
+    drain_cycles: float,
+    bound_by: str,
 ) -> CycleStack:
     """Divide ``cycles`` of a replay. What lies beyond the replay's end is the launch's drain, then the tightest bound's."""
     cells = run.stack.copy()
     separate(cells, CAUSE_TENSOR, CAUSE_SHARED, *stretched(run.machine))
     separate(cells, CAUSE_SHARED, CAUSE_CONFLICTS, *conflicted(shared))
+    leave_idle(cells, idle_beyond_simulated(run, plan, n_ctas))
     n_used = int(cells.sum()) // max(1, run.end_ticks)
     beyond = max(0, round(cycles * CYCLE) - run.end_ticks)
     drain = min(beyond, round(drain_cycles * CYCLE))
@@ -115,6 +123,29 @@ def separate(cells: np.ndarray, whole: int, part: int, numerator: int, denominat
     moved = np.array([int(v) * numerator // denominator for v in cells[..., whole].ravel()], np.int64).reshape(cells.shape[:-1])
     cells[..., whole] -= moved
     cells[..., part] += moved
+
+
+def idle_beyond_simulated(run: Run, plan: Plan, n_ctas: int) -> int:
+    """Ticks, over the simulated sub-partitions, in which SMs that are not simulated have no CTA of the last wave.
+
+    A simulated SM is busy as long as one of the SMs that it stands for is; the others idle meanwhile.
+    """
+    left = n_ctas % (plan.n_chip_sms * plan.n_slots)
+    if not left or not len(run.cta_span):
+        return 0
+    n_running = min(left, plan.n_sms)
+    share = n_running / plan.n_sms - min(1.0, left / plan.n_chip_sms)
+    last = run.cta_span[np.argsort(run.cta_span[:, 1])[-n_running:]]
+    duration = float((last[:, 1] - last[:, 0]).mean())
+    return max(0, round(share * duration * CYCLE * run.n_subpartitions))
+
+
+def leave_idle(cells: np.ndarray, ticks: int) -> None:
+    """Move ``ticks`` of work to the tail, from all causes but launch and tail in proportion; sums stay what they are."""
+    working = [cause for cause in range(N_CAUSES) if cause not in (CAUSE_LAUNCH, CAUSE_TAIL)]
+    total = int(cells[..., working].sum())
+    for cause in working:
+        separate(cells, cause, CAUSE_TAIL, min(ticks, total), total)
 
 
 def stretched(machine: np.ndarray) -> tuple[int, int]:

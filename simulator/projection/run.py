@@ -107,7 +107,7 @@ def project_replay(replay: Replay, hw: HardwareConfig, started: float) -> Projec
     cycles = max(run.end_cycles + timing.launch.drain_cycles, *bounds.values())
     shared = shared_traffic(trace, program, hw, run.counters)
     bound_by = max(bounds, key=lambda name: bounds[name])
-    stack = cycle_stack(run, replay.roles, shared, cycles, timing.launch.drain_cycles, bound_by)
+    stack = cycle_stack(run, plan, trace.launch.n_ctas, replay.roles, shared, cycles, timing.launch.drain_cycles, bound_by)
     return Projection(
         kernel=trace.kernel,
         hw=hw.name,
