@@ -7,6 +7,7 @@ from collections.abc import Mapping
 WORTH_SAYING = 0.05
 """Shares of the time below 5 % are not mentioned."""
 N_NAMED = 3
+ACRONYMS = ("hbm", "l2", "tma")
 OUTSIDE = ("launch",)
 MEANING = {
     "tensor": "the tensor cores compute",
@@ -48,4 +49,5 @@ def diagnose(
 
 
 def _sentence(cause: str, share: float) -> str:
-    return f"{100 * share:.0f} % {cause.replace('_', ' ')}: {MEANING[cause]}"
+    name = " ".join(part.upper() if part in ACRONYMS else part for part in cause.split("_"))
+    return f"{100 * share:.0f} % {name}: {MEANING[cause]}"

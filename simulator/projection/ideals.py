@@ -127,7 +127,7 @@ IDEALS = (
         "no_hbm_latency",
         "memory answers as fast as the L2",
         ("hbm_latency",),
-        {"timing.dram.extra_latency_cycles": 0.0, "timing.dram.spread_cycles": 0.0, "timing.dram.load_latency_cycles": 0.0},
+        {"timing.dram.extra_latency_cycles": 0.0, "timing.dram.spread_cycles": 0.0},
     ),
     Ideal(
         "endless_l2",

@@ -111,7 +111,7 @@ def stack_bars(projection: Projection) -> list[Bar]:
     large = [item for item in ordered if item[1] >= SMALLEST_SHARE]
     bars = [Bar(name, words(name), share, percent(share), MEANING.get(name, "")) for name, share in large]
     rest = sum(share for _, share in ordered[len(large) :])
-    if rest > 0:
+    if rest >= SMALLEST_SHARE / 10:
         bars.append(Bar("rest", "other", rest, percent(rest), ", ".join(words(name) for name, _ in ordered[len(large) :])))
     return bars
 

@@ -243,4 +243,3 @@ PLANTED = {
 TRUE_SHARE = {"tail": 165 / 132}
 """Work of the kernel over work of the one without the problem, where they differ."""
 RULE = {name: name for name in PLANTED} | {"missing_swizzle": "bank_conflicts"}
-
