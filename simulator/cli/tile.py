@@ -27,7 +27,7 @@ def register(app: typer.Typer) -> None:
 def tile(
     context: typer.Context,
     source: Annotated[str, typer.Argument(metavar="FAMILY|FILE.yaml", help="A family (gemm) with its options, or a design.")],
-    hw: Annotated[str, typer.Option(help="Chip: a name, or a YAML file.")],
+    hw: Annotated[str | None, typer.Option(help="Chip: a name, or a YAML file. [required]")] = None,
     overrides: Annotated[list[str] | None, typer.Option("--set", metavar="PATH=VALUE", help="Override a hardware value.")] = None,
     compare: Annotated[int, typer.Option(metavar="N", help="Single-step changes to simulate.")] = 3,
     png: Annotated[Path | None, typer.Option(metavar="F.png", help="Draw the access with most bank conflicts.")] = None,
@@ -40,6 +40,8 @@ def tile(
     from simulator.validation.library_times import library_time_us
 
     design = _design(source, context.args)
+    if hw is None:
+        raise UserError("Missing option '--hw' (see kernelcast tile --help)")
     chip = load_hw(hw, tuple(overrides or ()))
     chip.execution_sections()
     if png is not None:
