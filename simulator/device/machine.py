@@ -78,11 +78,13 @@ class Plan:
 @dataclass(frozen=True)
 class Watch:
     """What a replay keeps beside its totals. ``roles``: role of each warp of a CTA (empty: all have one);
-    ``n_profiled``: static rows whose stalls are kept apart; ``n_events``: room of the event log."""
+    ``n_profiled``: static rows whose stalls are kept apart; ``n_events``: room of the event log.
+    ``explains``: whether time is divided by cause (the cycle stack); a replay without is faster."""
 
     roles: tuple[int, ...] = ()
     n_profiled: int = 0
     n_events: int = 0
+    explains: bool = True
 
 
 NOTHING_MORE = Watch()
@@ -191,6 +193,7 @@ def machine_shape(
         run_step=run_step(plan.n_chip_sms // CTA_RUN),
         roles=watch.roles,
         n_profiled=watch.n_profiled,
+        explains=watch.explains,
         n_events=watch.n_events,
     )
 

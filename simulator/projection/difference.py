@@ -80,7 +80,7 @@ def differ(a: Document, b: Document) -> Difference:
             continue
         old, new = figures_a.get(key), figures_b.get(key)
         if _is_number(old) and _is_number(new):
-            figures += [Change(key, float(old), float(new))] if old != new else []
+            figures += [Change(key, float(str(old)), float(str(new)))] if old != new else []
         elif old != new:
             texts[key] = (_text(old), _text(new))
     return Difference(

@@ -143,7 +143,7 @@ class _Evaluation:
         if isinstance(node, ast.Attribute):
             return f"{self._dotted(node.value)}.{node.attr}"
         if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
-            return f"{self._dotted(node.value)}.{node.slice.value}"
+            return f"{self._dotted(node.value)}.{node.slice.value!s}"
         raise UserError(f"'{ast.unparse(node)}' in '{self.text}' is no key of the result; write for example smem.wavefronts")
 
     def _known(self) -> str:

@@ -45,6 +45,7 @@ class Replay:
     roles: tuple[str, ...]
     run: Run
     clock_hz: float
+    explains: bool
 
 
 def replay_trace(
@@ -52,10 +53,11 @@ def replay_trace(
     hw: HardwareConfig,
     instruction_budget: int = DEFAULT_INSTRUCTION_BUDGET,
     profile: bool = False,
+    explains: bool = True,
     edit: Callable[[Program, KernelTrace, HardwareConfig], Program] | None = None,
 ) -> Replay:
     """Replay ``trace`` on ``hw``, again if its clock settles elsewhere. ``profile``: keep stalls of each instruction apart;
-    ``edit``: change the lowered program before.
+    ``explains``: divide time by cause; ``edit``: change the lowered program before.
 
     Raises as ``project_trace``.
     """
@@ -75,7 +77,7 @@ def replay_trace(
     clock_hz = expected_clock_hz(timing.clock, busy_cycles)
     plan = choose_plan(trace, program, hw, resident, clock_hz, instruction_budget)
     roles, role_of_warp = roles_of(trace, program.static)
-    watch = Watch(role_of_warp, len(trace.static) if profile else 0)
+    watch = Watch(role_of_warp, len(trace.static) if profile else 0, explains=explains)
     for attempt in range(1, MOST_CLOCKS + 1):
         run = simulate(program, hw, timing, plan, watch=watch)
         if not run.finished:
@@ -85,17 +87,20 @@ def replay_trace(
             break
         plan = replace(plan, clock_hz=settled)
     clock_hz = plan.clock_hz
-    return Replay(trace, program, resident, plan, roles, run, clock_hz)
+    return Replay(trace, program, resident, plan, roles, run, clock_hz, explains)
 
 
-def project_trace(trace: KernelTrace, hw: HardwareConfig, instruction_budget: int = DEFAULT_INSTRUCTION_BUDGET) -> Projection:
-    """Replay ``trace`` on ``hw``. ``instruction_budget``: warp instructions to issue at most, about.
+def project_trace(
+    trace: KernelTrace, hw: HardwareConfig, instruction_budget: int = DEFAULT_INSTRUCTION_BUDGET, explains: bool = True
+) -> Projection:
+    """Replay ``trace`` on ``hw``. ``instruction_budget``: warp instructions to issue at most, about. Without ``explains``
+    the replay is faster, and the projection has no cycle stack.
 
     Raises UserError for a launch or instruction set that the chip refuses and for a kernel that deadlocks,
     Unsupported for what is not modelled.
     """
     started = time.perf_counter()
-    return project_replay(replay_trace(trace, hw, instruction_budget), hw, started)
+    return project_replay(replay_trace(trace, hw, instruction_budget, explains=explains), hw, started)
 
 
 def project_replay(replay: Replay, hw: HardwareConfig, started: float) -> Projection:
@@ -107,7 +112,16 @@ def project_replay(replay: Replay, hw: HardwareConfig, started: float) -> Projec
     cycles = max(run.end_cycles + timing.launch.drain_cycles, *bounds.values())
     shared = shared_traffic(trace, program, hw, run.counters)
     bound_by = max(bounds, key=lambda name: bounds[name])
-    stack = cycle_stack(run, plan, trace.launch.n_ctas, replay.roles, shared, cycles, timing.launch.drain_cycles, bound_by)
+    explanation: dict[str, Any] = {}
+    if replay.explains:
+        stack = cycle_stack(run, plan, trace.launch.n_ctas, replay.roles, shared, cycles, timing.launch.drain_cycles, bound_by)
+        explanation = {
+            "cycle_stack": stack.shares,
+            "attribution": stack.to_json(),
+            "diagnosis": diagnose(
+                stack.shares, trace.launch.n_ctas, hw.sm.count, clock_hz, hw.execution_sections().clock.boost_hz
+            ),
+        }
     return Projection(
         kernel=trace.kernel,
         hw=hw.name,
@@ -131,9 +145,7 @@ def project_replay(replay: Replay, hw: HardwareConfig, started: float) -> Projec
         },
         counters=_counters(trace, program, run, cycles, clock_hz, shared, hw),
         warnings=list(trace.warnings),
-        cycle_stack=stack.shares,
-        attribution=stack.to_json(),
-        diagnosis=diagnose(stack.shares, trace.launch.n_ctas, hw.sm.count, clock_hz, hw.execution_sections().clock.boost_hz),
+        **explanation,
     )
 
 

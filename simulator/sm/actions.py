@@ -38,6 +38,7 @@ from simulator.sm.layout import (
     BULK_RELEASE,
     BULK_STORE_LATENCY,
     COPY_RING,
+    EXPLAINS,
     FILL_WAVEFRONT,
     L1_HIT,
     L1_TAG,
@@ -78,7 +79,8 @@ def act(x, k, sm, smsp, w, row, event, at):
         n = max(1, k[event + E_WAVEFRONTS]) if event >= 0 else 1
         x[COUNTER + SHARED_WAVEFRONTS] += n * x[sm + P_N_MEMBERS]
         last = access_shared(x, smsp, sm, at, n, k[row + I_INTERVAL])
-        x[WHY] = blame_shared(last - at)
+        if x[EXPLAINS]:
+            x[WHY] = blame_shared(last - at)
         note(x, EVENT_SHARED, w, at, last, n)
         return last + latency, last + x[OPERAND_RELEASE]
     if effect == TENSOR_ASYNC:
@@ -123,7 +125,8 @@ def act_on_memory(x, k, sm, smsp, w, row, event, at):
         passed = access_global(x, smsp, sm, at, k[event + E_COUNT] * x[WAVEFRONT])
         if effect == LOCAL_LOAD:
             done = read_local(x, k, w, event, passed)
-            x[WHY] = blame_read(x, done - passed - x[L1_HIT], CAUSE_L2)
+            if x[EXPLAINS]:
+                x[WHY] = blame_read(x, done - passed - x[L1_HIT], CAUSE_L2)
         else:
             done = write_local(x, k, w, event, passed)
             press_back(x, sm, passed)
@@ -135,7 +138,8 @@ def act_on_memory(x, k, sm, smsp, w, row, event, at):
     if effect in (GLOBAL_LOAD, GLOBAL_COPY):  # addresses go along into the queue: the registers are free
         release = at + x[SCOREBOARD_RELEASE]
         done = read_global(x, k, c, event, passed, k[row + I_KIND] > 0)
-        x[WHY] = blame_read(x, done - passed - x[L1_HIT], CAUSE_L2)
+        if x[EXPLAINS]:
+            x[WHY] = blame_read(x, done - passed - x[L1_HIT], CAUSE_L2)
         note(x, EVENT_GLOBAL, w, passed, done, last - first)
         if effect == GLOBAL_LOAD:
             return done, release

@@ -22,6 +22,7 @@ from simulator.sm.layout import (
     EVENT_FIELDS,
     EVENT_ROOM,
     EVENTS,
+    EXPLAINS,
     FINISHED,
     GROUP_SIZE,
     GROUPS,
@@ -113,6 +114,7 @@ class MachineShape:
     run_step: int
     roles: tuple[int, ...] = ()
     n_profiled: int = 0
+    explains: bool = True
     n_events: int = 0
 
     @property
@@ -167,6 +169,7 @@ def make_machine(shape: MachineShape, memory_parameters: np.ndarray, sm_paramete
         PORTS: arena.take(2 * n_sms * calendar_size(PORT_WINDOWS)),
         STALLS: arena.take(n_roles * max(1, shape.n_profiled) * N_REASONS),
         STALL_STRIDE: N_REASONS if shape.n_profiled else 0,
+        EXPLAINS: int(shape.explains),
         STACKS: arena.take(n_roles * N_PHASES * N_CAUSES),
         CAUSE_OF: arena.take(N_REASONS),
         EVENTS: arena.take(shape.n_events * EVENT_FIELDS),

@@ -131,6 +131,7 @@ SM_PARAMETERS = (
     L1_WAYS,
     STALLS,
     STALL_STRIDE,
+    EXPLAINS,
     STACKS,
     CAUSE_OF,
     WHY,
@@ -148,7 +149,7 @@ SM_PARAMETERS = (
     PLACES_TAKEN_LARGE,
     CTAS_FINISHED,
     END_OF_HEADER,
-) = range(N_MEMORY_HEADER, N_MEMORY_HEADER + 76)
+) = range(N_MEMORY_HEADER, N_MEMORY_HEADER + 77)
 
 # Record of a warp.
 (

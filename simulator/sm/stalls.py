@@ -42,6 +42,7 @@ from simulator.sm.inputs import CYCLE, I_INTERVAL, I_NUMBER, I_PHASE
 from simulator.sm.layout import (
     CAUSE_OF,
     CTA_TURNAROUND,
+    EXPLAINS,
     P_STORE,
     P_TENSOR,
     P_TENSOR_BUSY,
@@ -83,7 +84,8 @@ def account(x, k, sm, smsp, w, row, at):
         x[stalls + DISPATCH] += contended - ready
         ready = contended
     x[stalls + NOT_SELECTED] += at - ready
-    divide(x, k, sm, smsp, w, row, at)
+    if x[EXPLAINS]:
+        divide(x, k, sm, smsp, w, row, at)
 
 
 @compiled

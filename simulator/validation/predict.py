@@ -57,7 +57,7 @@ def project_case(job: Job) -> Outcome:
     """The projection of one case, or the reason why there is none."""
     started = time.perf_counter()
     try:
-        projection, reason = project_trace(_trace(job), _chip(job.hw, job.overrides)), ""
+        projection, reason = project_trace(_trace(job), _chip(job.hw, job.overrides), explains=False), ""
     except UserError as error:
         projection, reason = None, str(error)
     except Exception as error:  # a defect of ours costs this case, is told, and spares the others
