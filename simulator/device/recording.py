@@ -6,14 +6,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from simulator.device.machine import Plan, Watch, collect, first_wave, machine_shape, uses_memory
+from simulator.device.machine import Plan, Watch, collect
+from simulator.device.simulate import launched
 from simulator.hw.config import HardwareConfig
 from simulator.isa.effects import EVENT_CTA, EVENT_MMA, EVENT_PHASE
-from simulator.lower.params import lower_memory_parameters, lower_sm_parameters
-from simulator.sm.dispatch import launch
 from simulator.sm.engine import run
-from simulator.sm.heap import make_machine
-from simulator.sm.inputs import CYCLE, Program, pack
+from simulator.sm.inputs import CYCLE, Program
 from simulator.sm.layout import (
     CTA_SIZE,
     CTAS,
@@ -50,14 +48,7 @@ class Recording:
 def record(program: Program, hw: HardwareConfig, plan: Plan, n_most: int) -> Recording:
     """Replay in full (no wave is skipped), or until about ``n_most`` instructions of the first SM were issued."""
     timing = hw.execution_sections().timing
-    shape = machine_shape(hw, timing, replace(plan, skips_waves=False), program, Watch(n_events=PIECE * EVENTS_PER_ISSUE))
-    x = make_machine(
-        shape,
-        lower_memory_parameters(hw, timing, plan.clock_hz, plan.sample_shift),
-        lower_sm_parameters(timing, uses_memory(program)),
-    )
-    k = pack(program)
-    launch(x, k, first_wave(plan, shape.members, shape.n_ctas))
+    shape, x, k = launched(program, hw, timing, replace(plan, skips_waves=False), Watch(n_events=PIECE * EVENTS_PER_ISSUE))
     issues, events, n_kept = [], [], 0
     while True:
         log = np.zeros((PIECE, LOG_COLUMNS), np.int64)

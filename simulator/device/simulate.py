@@ -10,7 +10,7 @@ from simulator.hw.config import HardwareConfig
 from simulator.hw.timing import Timing
 from simulator.lower.params import lower_memory_parameters, lower_sm_parameters
 from simulator.sm.dispatch import launch
-from simulator.sm.heap import make_machine
+from simulator.sm.heap import MachineShape, make_machine
 from simulator.sm.inputs import Program, pack
 
 
@@ -26,6 +26,14 @@ def simulate(
 
     ``log`` int64 [n, 3], filled with the first n issues (time, warp record, stream entry): no wave is skipped then.
     """
+    shape, x, k = launched(program, hw, timing, plan, watch)
+    return replay(x, k, shape, plan, program, np.zeros((0, 3), np.int64) if log is None else log)
+
+
+def launched(
+    program: Program, hw: HardwareConfig, timing: Timing, plan: Plan, watch: Watch
+) -> tuple[MachineShape, np.ndarray, np.ndarray]:
+    """Sizes and memory of a machine with its first CTAs on their SMs, and the program as the engine reads it."""
     shape = machine_shape(hw, timing, plan, program, watch)
     x = make_machine(
         shape,
@@ -34,4 +42,4 @@ def simulate(
     )
     k = pack(program)
     launch(x, k, first_wave(plan, shape.members, shape.n_ctas))
-    return replay(x, k, shape, plan, program, np.zeros((0, 3), np.int64) if log is None else log)
+    return shape, x, k

@@ -8,8 +8,9 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from simulator.isa.effects import GROUP_WARPS
+
 Extent = Annotated[int, Field(ge=1, le=1 << 22)]
-GROUP_WARPS = 4
 MMA_ROWS = 64
 """Rows of a warpgroup's multiply-add."""
 LARGEST_MMA_COLUMNS = 256

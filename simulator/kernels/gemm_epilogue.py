@@ -9,12 +9,13 @@ from simulator.kernels.control_words import Value
 from simulator.kernels.gemm_design import GemmDesign
 from simulator.kernels.gemm_fragments import (
     LANE,
+    MATRICES,
     Fragments,
     bias_events,
     direct_events,
     finish_elements,
     matrix_store_pattern,
-    pack,
+    stage_fragments,
     store_box,
     store_direct,
     warpgroup_fragments,
@@ -23,8 +24,6 @@ from simulator.kernels.gemm_operands import Operands
 from simulator.kernels.gemm_tiles import Work
 from simulator.kernels.writer import Block, CtaClass, KernelWriter, Warp
 
-MATRICES = 4
-"""8x8 matrices of one matrix store."""
 WIDE_BYTES = 16
 
 
@@ -59,23 +58,10 @@ class Epilogue:
         self.block = block
 
     def _stage(self, block: Block, n: int, accumulators: Value) -> None:
-        """Convert and write the fragments to shared memory: by matrix stores (16-bit results), else two elements a lane."""
-        packed, address = [Value(f"packed{i}", MATRICES) for i in range(4)], Value("place")
+        address = Value("place")
         scalar_work(block, 12)
         block.op("LOP3.LUT", [address], [])
-        if self.design.result_bytes == 2:
-            for i in range(0, n, MATRICES):
-                pack(block, self.design, min(MATRICES, n - i), accumulators, packed[i // MATRICES % 4])
-                block.op(
-                    "STSM.16.M88.4",
-                    [],
-                    [address, packed[i // MATRICES % 4]],
-                    slot=f"stage{i // MATRICES}",
-                    width=4 * min(MATRICES, n - i),
-                )
-        else:
-            for i in range(n):
-                block.op("STS.64", [], [address, accumulators], slot=f"stage{i}", width=8)
+        stage_fragments(block, self.design, n, accumulators, address)
 
     def _bulk(self, block: Block, n: int, accumulators: Value) -> None:
         self._stage(block, n, accumulators)

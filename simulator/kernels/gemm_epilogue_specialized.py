@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
+from simulator.isa.effects import GROUP_WARPS
 from simulator.kernels.code_fragments import scalar_work
 from simulator.kernels.control_words import Value
-from simulator.kernels.gemm_design import GROUP_WARPS, MMA_ROWS, STORE_BOX_COLUMNS_BYTES, GemmDesign
+from simulator.kernels.gemm_design import MMA_ROWS, STORE_BOX_COLUMNS_BYTES, GemmDesign
 from simulator.kernels.gemm_fragments import (
     LANE,
+    MATRICES,
     bias_events,
     direct_events,
     finish_elements,
     matrix_store_pattern,
-    pack,
+    stage_fragments,
     store_box,
     store_direct,
     warpgroup_fragments,
@@ -21,8 +23,6 @@ from simulator.kernels.gemm_fragments import (
 from simulator.kernels.gemm_operands import Operands
 from simulator.kernels.gemm_tiles import Work
 from simulator.kernels.writer import Block, CtaClass, KernelWriter
-
-MATRICES = 4
 
 
 class SpecializedEpilogue:
@@ -53,24 +53,12 @@ class SpecializedEpilogue:
 
     def _box(self, block: Block, accumulators: Value) -> None:
         """Wait for the box before the last, write 64 rows, store them."""
-        packed, address = [Value(f"packed{i}", MATRICES) for i in range(4)], Value("place")
+        address = Value("place")
         n = self.columns // 4
         block.op("DEPBAR.LE", argument=(1, 0), text="DEPBAR.LE SB0, 0x1")
         block.op("BAR.SYNC.DEFER_BLOCKING", slot="bar_free")
         block.op("LOP3.LUT", [address], [])
-        if self.design.result_bytes == 2:
-            for i in range(0, n, MATRICES):
-                pack(block, self.design, min(MATRICES, n - i), accumulators, packed[i // MATRICES % 4])
-                block.op(
-                    "STSM.16.M88.4",
-                    [],
-                    [address, packed[i // MATRICES % 4]],
-                    slot=f"stage{i // MATRICES}",
-                    width=4 * min(MATRICES, n - i),
-                )
-        else:
-            for i in range(n):
-                block.op("STS.64", [], [address, accumulators], slot=f"stage{i}", width=8)
+        stage_fragments(block, self.design, n, accumulators, address)
         block.op("MEMBAR.ALL.CTA")
         block.op("FENCE.VIEW.ASYNC.S", [Value("fence")])
         block.op("BAR.SYNC.DEFER_BLOCKING", slot="bar_full")

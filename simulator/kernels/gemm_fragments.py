@@ -16,6 +16,8 @@ from simulator.trace.kernel_trace import LANES
 LANE = np.arange(LANES)
 FRAGMENT_ROWS = 8
 FRAGMENT_COLUMNS = 8
+MATRICES = 4
+"""8x8 matrices of one matrix store."""
 ACTIVATIONS = {
     "none": (),
     "relu": ("FMNMX",),
@@ -81,6 +83,19 @@ def pack(block: Block, design: GemmDesign, n_fragments: int, accumulators: Value
     if design.result_bytes == 2:
         kind = "F2FP.BF16.F32.PACK_AB" if design.result_format == "bf16" else "F2FP.F16.F32.PACK_AB"
         block.ops(kind, n_fragments, [packed], [accumulators])
+
+
+def stage_fragments(block: Block, design: GemmDesign, n_fragments: int, accumulators: Value, address: Value) -> None:
+    """Convert and write fragments to shared memory: by matrix stores (16-bit results), else two elements a lane."""
+    if design.result_bytes != 2:
+        for i in range(n_fragments):
+            block.op("STS.64", [], [address, accumulators], slot=f"stage{i}", width=8)
+        return
+    packed = [Value(f"packed{i}", MATRICES) for i in range(4)]
+    for i in range(-(-n_fragments // MATRICES)):
+        n = min(MATRICES, n_fragments - i * MATRICES)
+        pack(block, design, n, accumulators, packed[i % 4])
+        block.op("STSM.16.M88.4", [], [address, packed[i % 4]], slot=f"stage{i}", width=4 * n)
 
 
 def store_direct(block: Block, design: GemmDesign, n_fragments: int, accumulators: Value, is_added: bool) -> None:

@@ -6,7 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 from simulator.hw.config import HardwareConfig
-from simulator.kernels.gemm_design import GROUP_WARPS, LARGEST_MMA_COLUMNS, MMA_ROWS, GemmDesign
+from simulator.isa.effects import GROUP_WARPS
+from simulator.kernels.gemm_design import LARGEST_MMA_COLUMNS, MMA_ROWS, GemmDesign
 from simulator.kernels.gemm_specialized import role_registers
 from simulator.kernels.instruction_sets import instruction_set
 from simulator.kernels.legality import Violation, check_cluster, check_method, check_threads

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from simulator.isa.effects import GROUP_WARPS
 from simulator.kernels.code_fragments import divide, read_launch, scalar_work, zero
 from simulator.kernels.control_words import Value
-from simulator.kernels.gemm_design import GROUP_WARPS, GemmDesign
+from simulator.kernels.gemm_design import GemmDesign
 from simulator.kernels.gemm_epilogue_specialized import SpecializedEpilogue
 from simulator.kernels.gemm_multiply import multiply_adds, operand_events
 from simulator.kernels.gemm_operands import Operands, copy_events, ring_events

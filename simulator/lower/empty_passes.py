@@ -32,14 +32,19 @@ def synchronization_passes(trace: KernelTrace) -> np.ndarray:
     return passes
 
 
-def without_mma_in_flight(trace: KernelTrace, program: Program, stream: Stream) -> np.ndarray:
-    """Places of a warp's stream before which it has waited for all its asynchronous MMAs, bool [len(stream)].
+class MmaGroups:
+    """Which instructions commit a group of asynchronous MMAs, and which wait for groups."""
 
-    Synchronization counts there alone (measured: none in loops that keep a group in flight).
-    """
-    static = trace.static
-    commits = (program.static[:, I_EFFECT] == TENSOR_ASYNC) & (static.argument[:, 3] != 0)
-    waits = np.array([opcode.startswith("WARPGROUP.DEPBAR") for opcode in static.opcode])
-    committed = np.cumsum(commits[stream.instruction])
-    completed = np.where(waits[stream.instruction], committed - static.argument[stream.instruction, 0], 0)
-    return committed <= np.maximum.accumulate(completed)
+    def __init__(self, trace: KernelTrace, program: Program) -> None:
+        self._argument = trace.static.argument
+        self._commits = (program.static[:, I_EFFECT] == TENSOR_ASYNC) & (self._argument[:, 3] != 0)
+        self._waits = np.array([opcode.startswith("WARPGROUP.DEPBAR") for opcode in trace.static.opcode])
+
+    def none_in_flight(self, stream: Stream) -> np.ndarray:
+        """Places of a warp's stream before which it has waited for all its asynchronous MMAs, bool [len(stream)].
+
+        Synchronization counts there alone (measured: none in loops that keep a group in flight).
+        """
+        committed = np.cumsum(self._commits[stream.instruction])
+        completed = np.where(self._waits[stream.instruction], committed - self._argument[stream.instruction, 0], 0)
+        return committed <= np.maximum.accumulate(completed)

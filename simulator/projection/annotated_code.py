@@ -16,11 +16,9 @@ import numpy as np
 from simulator.hw.config import HardwareConfig
 from simulator.isa.effects import SELECTED, STALL_REASONS
 from simulator.lower.events import EventUse, shared_costs
-from simulator.projection.run import Replay
+from simulator.projection.run import SECTOR_BYTES, Replay
 from simulator.sm.inputs import CYCLE, E_COUNT, E_PATTERN, LINE_BYTES, Program
 from simulator.trace.kernel_trace import KernelTrace
-
-SECTOR_BYTES = 32
 
 
 @dataclass(frozen=True)

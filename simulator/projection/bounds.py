@@ -7,11 +7,9 @@ import numpy as np
 from simulator.device.machine import Run
 from simulator.hw.config import HardwareConfig
 from simulator.hw.timing import Timing
-from simulator.isa.effects import FIXED, TENSOR_ASYNC
+from simulator.isa.effects import FIXED, GROUP_WARPS, TENSOR_ASYNC
 from simulator.sm.inputs import CYCLE, E_WAVEFRONTS, I_EFFECT, I_INTERVAL, Program
 from simulator.trace.kernel_trace import KernelTrace
-
-GROUP_WARPS = 4
 
 
 def lower_bounds(

@@ -13,7 +13,7 @@ from simulator.device.machine import Plan, Run, Watch
 from simulator.device.simulate import simulate
 from simulator.errors import UserError
 from simulator.hw.config import HardwareConfig
-from simulator.isa.effects import STALL_REASONS
+from simulator.isa.effects import SECTOR_SHIFT, STALL_REASONS
 from simulator.lower.events import separate_uses
 from simulator.lower.program import lower, timing_of
 from simulator.lower.regions import roles_of
@@ -32,6 +32,8 @@ from simulator.trace.kernel_trace import KernelTrace
 MEGA = 1e6
 MOST_CLOCKS = 3
 """Replays of a kernel whose clock depends on how busy it keeps the tensor cores."""
+
+SECTOR_BYTES = 1 << SECTOR_SHIFT
 
 
 @dataclass(frozen=True)
@@ -175,9 +177,6 @@ def _bytes(run: Run) -> dict[str, int]:
         "dram_read": c["dram_read_bytes"],
         "dram_write": c["dram_write_bytes"],
     }
-
-
-SECTOR_BYTES = 32
 
 
 def stall_shares(run: Run) -> dict[str, float]:

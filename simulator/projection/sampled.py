@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from simulator.device.machine import Watch
 from simulator.device.simulate import simulate
 from simulator.errors import UserError
 from simulator.hw.config import HardwareConfig
@@ -17,7 +18,7 @@ from simulator.projection.bounds import lower_bounds, tensor_cycles
 from simulator.projection.clock import SETTLED, sustained_clock_hz
 from simulator.projection.occupancy import Occupancy
 from simulator.projection.plan import Budget, choose_plan
-from simulator.projection.run import stall_shares
+from simulator.projection.run import SECTOR_BYTES, stall_shares
 from simulator.projection.shared_traffic import shared_traffic
 from simulator.projection.stuck import describe_deadlock
 from simulator.trace.kernel_trace import KernelTrace
@@ -95,14 +96,13 @@ _BYTES = {
     "dram_read": "dram_read_bytes",
     "dram_write": "dram_write_bytes",
 }
-SECTOR_BYTES = 32
 
 
 def _run(trace: KernelTrace, hw: HardwareConfig, timing: Timing, resident: Occupancy, clock_hz: float, budget: Budget) -> _Part:
     program = lower(trace, hw)
     busy = tensor_cycles(trace, program)
     clock_hz = clock_hz or (timing.clock.short_tensor_hz if busy else timing.clock.plain_hz)
-    run = simulate(program, hw, timing, choose_plan(trace, program, hw, resident, clock_hz, budget))
+    run = simulate(program, hw, timing, choose_plan(trace, program, hw, resident, clock_hz, budget), watch=Watch(explains=False))
     if not run.finished:
         raise UserError(describe_deadlock(trace, program, run))
     bounds = lower_bounds(trace, program, hw, timing, run, clock_hz)

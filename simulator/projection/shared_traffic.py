@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from simulator.hw.config import HardwareConfig
-from simulator.isa.effects import TENSOR_ASYNC
-from simulator.lower.empty_passes import synchronization_passes, without_mma_in_flight
+from simulator.isa.effects import GROUP_WARPS, TENSOR_ASYNC
+from simulator.lower.empty_passes import MmaGroups, synchronization_passes
 from simulator.lower.events import EventUse, shared_costs
 from simulator.sm.inputs import CYCLE, I_EFFECT, I_IDLE_PASS, Program
 from simulator.trace.kernel_trace import KernelTrace, Stream
@@ -32,7 +32,6 @@ _COUNTED_ONCE = ("SHFL",)
 """Also pass the shared-memory data stage once (measured: smem_wavefronts of kernels without shared accesses)."""
 _THREAD_ID = "SR_TID"
 OPERAND_BYTES = 128
-GROUP_WARPS = 4
 MMA_ROWS = 64
 LOAD, STORE, OTHER, TENSOR, IDLE, CONFLICTS, N_SUMS = range(7)
 
@@ -55,10 +54,11 @@ def shared_traffic(trace: KernelTrace, program: Program, hw: HardwareConfig, cou
         wavefronts=np.where(uncounted, 0, wavefronts),
         conflicts=np.where(uncounted, 0, conflicts),
     )
+    groups = MmaGroups(trace, program)
     per_class = np.zeros((len(trace.streams), N_SUMS))
     for c, warps in enumerate(trace.streams):
         for s in warps:
-            per_class[c] += _sums(s, costs, without_mma_in_flight(trace, program, s))
+            per_class[c] += _sums(s, costs, groups.none_in_flight(s))
     total = per_class[trace.cta_class].sum(axis=0)
     counted = counters["counted_pass_ticks"] / CYCLE / max(1, counters["idle_passes"])
     return SharedTraffic(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from simulator.hw.loader import with_overrides
 from simulator.report.format import duration, percent, scaled, words
@@ -165,25 +166,23 @@ def knees(results: StudyResults) -> Table | None:
     return Table(head, rows, 2, "Enough: the first value of the axis within 2 % of the best, everything else at the base.")
 
 
-def bounds(results: StudyResults) -> Table:
-    """What each kernel waits for and is bound by, on every compared chip."""
-    rows = []
+def _compared_outcomes(results: StudyResults) -> Iterator[tuple[str, DesignPoint, Mapping[str, Any]]]:
+    """(kernel, chip, outcome) of every kernel on every compared chip where it ran."""
     for name in results.weights:
         for point in compared_points(results):
             found = results.outcome(point, name)
-            if found is None:
-                continue
-            largest = sorted(((v, k) for k, v in found["stalls"].items() if k != "selected"), reverse=True)[:2]
-            waits = [f"{words(key)} {percent(share)}" for share, key in largest]
-            rows.append(
-                [
-                    name,
-                    named(point),
-                    words(found["bound_by"]),
-                    *[*waits, "-", "-"][:2],
-                    percent(found["stalls"].get("selected", 0.0)),
-                ]
-            )
+            if found is not None:
+                yield name, point, found
+
+
+def bounds(results: StudyResults) -> Table:
+    """What each kernel waits for and is bound by, on every compared chip."""
+    rows = []
+    for name, point, found in _compared_outcomes(results):
+        largest = sorted(((v, k) for k, v in found["stalls"].items() if k != "selected"), reverse=True)[:2]
+        waits = [*(f"{words(key)} {percent(share)}" for share, key in largest), "-", "-"][:2]
+        issued = percent(found["stalls"].get("selected", 0.0))
+        rows.append([name, named(point), words(found["bound_by"]), *waits, issued])
     return Table(
         ["kernel", "chip", "bound by", "largest wait", "second", "issued"],
         rows,
@@ -194,27 +193,21 @@ def bounds(results: StudyResults) -> Table:
 
 def occupancy(results: StudyResults) -> Table:
     rows = []
-    for name in results.weights:
-        for point in compared_points(results):
-            found = results.outcome(point, name)
-            if found is None:
-                continue
-            wavefronts, conflicts = found["smem"]["wavefronts"], found["smem"]["bank_conflicts"]
-            share = percent(conflicts / wavefronts) if wavefronts else "-"
-            limits = [", ".join(words(x) for x in found["limiters"]), percent(found["occupancy"]), str(found["ctas_per_sm"])]
-            spread = [f"{found['waves']:.2f}", percent(found["tail_fraction"])]
-            rows.append([name, named(point), *limits, *spread, scaled(wavefronts), scaled(conflicts), share])
+    for name, point, found in _compared_outcomes(results):
+        wavefronts, conflicts = found["smem"]["wavefronts"], found["smem"]["bank_conflicts"]
+        share = percent(conflicts / wavefronts) if wavefronts else "-"
+        limits = [", ".join(words(x) for x in found["limiters"]), percent(found["occupancy"]), str(found["ctas_per_sm"])]
+        spread = [f"{found['waves']:.2f}", percent(found["tail_fraction"])]
+        rows.append([name, named(point), *limits, *spread, scaled(wavefronts), scaled(conflicts), share])
     head = ["kernel", "chip", "limited by", "occupancy", "CTAs per SM", "waves", "tail", "wavefronts", "conflicts", "share"]
     return Table(head, rows, 3, "A change of occupancy or of bank conflicts is a change that software can use or must repair.")
 
 
 def clocks(results: StudyResults) -> Table:
-    rows = []
-    for name in results.weights:
-        for point in compared_points(results):
-            found = results.outcome(point, name)
-            if found is not None:
-                rows.append([name, named(point), f"{found['clock_mhz']:.0f} MHz", duration(found["time_us"])])
+    rows = [
+        [name, named(point), f"{found['clock_mhz']:.0f} MHz", duration(found["time_us"])]
+        for name, point, found in _compared_outcomes(results)
+    ]
     return Table(["kernel", "chip", "clock", "time"], rows, 2)
 
 

@@ -6,6 +6,7 @@ import re
 
 import numpy as np
 
+from simulator.isa.effects import GROUP_WARPS
 from simulator.trace.kernel_trace import KernelTrace, StaticTable
 
 PER_LANE = {
@@ -13,8 +14,6 @@ PER_LANE = {
 }  # fmt: skip
 """Floating-point operations of one lane by mnemonic."""
 _SHAPE = re.compile(r"\.(\d+)x(\d+)x(\d+)")
-_GROUP_WARPS = 4
-"""Warps that issue one asynchronous MMA together."""
 
 
 def floating_point_operations(trace: KernelTrace) -> float:
@@ -35,7 +34,7 @@ def _weights(static: StaticTable) -> tuple[np.ndarray, np.ndarray]:
         base = opcode.split(".")[0]
         shape = _SHAPE.search(opcode)
         if base.endswith("GMMA") and shape:
-            warp[i] = 2 * np.prod([float(part) for part in shape.groups()]) / _GROUP_WARPS
+            warp[i] = 2 * np.prod([float(part) for part in shape.groups()]) / GROUP_WARPS
         elif base.endswith("MMA"):
             warp[i] = 2 * np.prod(static.argument[i, :3].astype(np.float64))
         else:

@@ -54,7 +54,7 @@ def run_task(bench: Bench, task: Task) -> tuple[Task, dict[str, Any]]:
     """The task with its result. What goes wrong is a result too, with its reason; it costs this task alone."""
     try:
         chip = bench.chip(task.base, task.overrides)
-        projection = project_trace(bench.traces[task.trace], chip, task.instruction_budget)
+        projection = project_trace(bench.traces[task.trace], chip, task.instruction_budget, explains=False)
         return task, result_of(projection)
     except UserError as error:
         return task, failure(str(error))

@@ -29,7 +29,7 @@ def time_us(kernel: str, chip: HardwareConfig) -> float:
     return {"copy": copy, "math": math, "mixed": mixed}[kernel]
 
 
-def project(trace: KernelTrace, chip: HardwareConfig, *unused: Any) -> Projection:
+def project(trace: KernelTrace, chip: HardwareConfig, *unused: Any, **unused_options: Any) -> Projection:
     """In the place of ``project_trace``."""
     time = time_us(trace.kernel, chip)
     share = 0.5 if trace.kernel == "math" else min(0.9, 0.4 * time / 100)

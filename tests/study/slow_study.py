@@ -11,9 +11,9 @@ from simulator.validation import warm_up
 from tests.study.closed_form import project
 
 
-def slowly(*arguments: Any) -> Any:
+def slowly(*arguments: Any, **options: Any) -> Any:
     time.sleep(0.01)
-    return project(*arguments)
+    return project(*arguments, **options)
 
 
 if __name__ == "__main__":

@@ -93,8 +93,8 @@ def test_does_the_class_of_a_kernel_decide_its_interval() -> None:
 
 
 def test_is_the_interval_of_a_projection_used_when_there_is_one(run_study: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    def with_interval(*arguments: Any) -> Any:
-        found = project(*arguments)
+    def with_interval(*arguments: Any, **options: Any) -> Any:
+        found = project(*arguments, **options)
         object.__setattr__(found, "interval", {"low": found.cycles * 0.8, "high": found.cycles * 1.2})
         return found
 
@@ -105,7 +105,7 @@ def test_is_the_interval_of_a_projection_used_when_there_is_one(run_study: Run, 
 def test_does_a_failing_point_cost_itself_alone(run_study: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     from simulator.errors import UserError
 
-    def sometimes(trace: Any, chip: Any, *unused: Any) -> Any:
+    def sometimes(trace: Any, chip: Any, *unused: Any, **unused_options: Any) -> Any:
         if chip.l2.capacity_bytes > 100_000_000 and trace.kernel == "math":
             raise UserError("this kernel deadlocks here")
         if chip.sm.count == 264:

@@ -70,10 +70,10 @@ def test_is_a_full_disk_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_do_two_studies_share_results(run_study: Callable[..., StudyResults], monkeypatch: pytest.MonkeyPatch) -> None:
     n_projections = 0
 
-    def counted(*arguments: Any) -> Any:
+    def counted(*arguments: Any, **options: Any) -> Any:
         nonlocal n_projections
         n_projections += 1
-        return project(*arguments)
+        return project(*arguments, **options)
 
     monkeypatch.setattr(work, "project_trace", counted)
     first = run_study()
