@@ -148,5 +148,5 @@ def _assumptions(sass: SassKernel, lowered: LoweredKernel, executions: list[Clas
     assumed = [sass.instructions[row].address for row in lowered.assumed if row in executed]
     if assumed:
         places = ", ".join(f"{address:#x}" for address in assumed[:4])
-        sentences.append(f"branches around slow paths of software routines take the fast path where data is unknown ({places})")
+        sentences.append(f"branches around slow paths of software routines take the fast path ({places})")
     return sentences

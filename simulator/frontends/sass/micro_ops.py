@@ -26,7 +26,6 @@ LOWERINGS: Mapping[str, Lowering] = {**ARITHMETIC, **MEMORY, **CONTROL}
 MUST_BE_INTERPRETED = frozenset({*MEMORY, *CONTROL, "BMOV"}) - {"LDC", "ULDC", "LDCU"}
 SLOW_PATH = "slowpath"
 SPARE_FRAME_BYTES = 1024
-ASSUME_NOT_TAKEN, ASSUME_TAKEN = 1, 2
 
 
 @dataclass(frozen=True)
@@ -136,13 +135,15 @@ def successors(instructions: tuple[Instruction, ...], rows: np.ndarray) -> list[
     for i, (instruction, row) in enumerate(zip(instructions, rows, strict=True)):
         follow: list[int] = []
         if row["family"] == codes.CONTROL and row["verb"] in (codes.BRANCH, codes.BRANCH_DIVERGENT):
-            follow.append(int(row["target"]))
+            if row["p"] != codes.TRUE_PREDICATE or not row["p_invert"]:
+                follow.append(int(row["target"]))
         elif instruction.base == "RET":
             follow.extend(returns)
         elif instruction.base in ("BRX", "BRXU", "JMX"):
             follow.extend(labels)
         conditional = (
-            row["guard"] != codes.TRUE_PREDICATE
+            row["p_invert"]
+            or row["guard"] != codes.TRUE_PREDICATE
             or row["p"] != codes.TRUE_PREDICATE
             or row["verb"] == codes.BRANCH_DIVERGENT
         )
@@ -153,20 +154,20 @@ def successors(instructions: tuple[Instruction, ...], rows: np.ndarray) -> list[
 
 
 def _assume_fast_paths(instructions: tuple[Instruction, ...], rows: np.ndarray) -> tuple[int, ...]:
-    """Branches that lead straight to a call of a software slow path (denormals, overflow in division and roots): where
-    their predicate depends on unknown data, the fast path is taken. Sets X3 of those rows and returns them."""
+    """Branches that lead straight to a call of a software slow path (denormals, overflow in division and roots) always
+    take the fast path: whether data is known or not, so that no loaded value has to be followed for their sake. Returns
+    their rows."""
     found = []
     for i, (instruction, row) in enumerate(zip(instructions, rows, strict=True)):
         if row["family"] != codes.CONTROL or row["verb"] != codes.BRANCH:
             continue
         if row["guard"] == codes.TRUE_PREDICATE and row["p"] == codes.TRUE_PREDICATE:
             continue
-        if _is_slow(instructions, i + 1):
-            rows["x3"][i] = ASSUME_TAKEN
-        elif _is_slow(instructions, instruction.operands[-1].value // INSTRUCTION_BYTES):
-            rows["x3"][i] = ASSUME_NOT_TAKEN
-        else:
+        falls_slow = _is_slow(instructions, i + 1)
+        if not falls_slow and not _is_slow(instructions, instruction.operands[-1].value // INSTRUCTION_BYTES):
             continue
+        rows["guard"][i] = rows["p"][i] = codes.TRUE_PREDICATE
+        rows["guard_invert"][i], rows["p_invert"][i] = 0, int(not falls_slow)
         found.append(i)
     return tuple(found)
 

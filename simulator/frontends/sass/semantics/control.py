@@ -30,18 +30,15 @@ from simulator.frontends.sass.semantics.records import WARP_SYNC_BARRIER
 from simulator.frontends.sass.semantics.sources import lanes_in
 from simulator.frontends.sass.warp_state import BAD_TARGET, COMPLETE, DIFFERS, TRAPPED, UNKNOWN_BRANCH, UNKNOWN_OPERAND
 
-# x3 of a branch around the slow path of a software routine: what to do when its predicate is unknown.
-NO_ASSUMPTION, ASSUME_NOT_TAKEN, ASSUME_TAKEN = range(3)
-
 
 def control_row(rows, cta, warps, warp, log, row, pc, mask, active, doubt):
     """Execute a CONTROL row and log it. ``doubt``: lanes whose guard is unknown. Returns the reason to stop."""
     if cta.tracks and control_differs(cta, warp, row, pc):
         return DIFFERS
-    if doubt and row.x3 == NO_ASSUMPTION:
+    if doubt:
         return UNKNOWN_BRANCH
     if row.verb == BRANCH:
-        return branch_row(cta, warp, log, row, pc, mask, active, doubt)
+        return branch_row(cta, warp, log, row, pc, mask, active)
     if row.verb == BARRIER:
         return barrier_row(cta, warps, warp, log, row, pc, mask, active)
     if row.verb == TRAP and active:
@@ -90,13 +87,11 @@ def control_differs(cta, warp, row, pc):
 
 
 @internal
-def branch_row(cta, warp, log, row, pc, mask, active, doubt):
+def branch_row(cta, warp, log, row, pc, mask, active):
     """BRA: guard and predicate operand p; x0: any active lane takes all of them along."""
     if warp.predicate_unknown[row.p] & active:
         return UNKNOWN_BRANCH
     taken = active & (warp.predicate[row.p] ^ row.p_invert)
-    if doubt:
-        taken = taken & ~doubt if row.x3 == ASSUME_NOT_TAKEN else taken | doubt
     append(cta, log, pc, lanes_in(active), NO_EVENT)
     if row.x0 and taken:
         taken = mask
