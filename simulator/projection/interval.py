@@ -135,5 +135,5 @@ def read_spreads(path: Path) -> tuple[Spread, ...]:
 def _measured(spread: Spread, chip: str) -> str:
     kind = SPOKEN.get(spread.kernel_class, f"{spread.kernel_class} kernels")
     duration = "" if spread.duration == ALL else f" of {spread.duration}"
-    generated = ", projected from generated designs," if spread.of == DESIGN else ""
-    return f"{100 * SHARE:.0f} % of {spread.n} measured {kind}{duration} on {chip}{generated} lie inside"
+    generated = ", projected as generated designs" if spread.of == DESIGN else ""
+    return f"{100 * SHARE:.0f} % of {spread.n} measured {kind}{duration} on {chip}{generated}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -74,8 +75,10 @@ def design_spreads(path: Path) -> list[Spread]:
 
 
 def _spread(of: str, kind: str, duration: str, ratios: np.ndarray) -> Spread:
-    low, high = (round(float(value), DIGITS) for value in np.quantile(ratios, QUANTILES))
-    return Spread(of, kind, duration, len(ratios), low, high)
+    """Quantiles that hold for one case more, not for the n at hand: the outer of the ranks of n + 1 (split conformal)."""
+    ordered, n = np.sort(ratios), len(ratios)
+    low, high = max(math.floor(QUANTILES[0] * (n + 1)), 1), min(math.ceil(QUANTILES[1] * (n + 1)), n)
+    return Spread(of, kind, duration, n, round(float(ordered[low - 1]), DIGITS), round(float(ordered[high - 1]), DIGITS))
 
 
 def coverage(table: pd.DataFrame, made_from: str, tested_on: str) -> Coverage | None:

@@ -47,7 +47,7 @@ def test_is_a_chip_that_was_never_measured_wider_and_told() -> None:
     chip = load_hw("h200")
     own = interval_of(1000.0, 10.0, TENSOR_BOUNDS, chip)
     assert (own["low"], own["high"], own["n"]) == (950.0, 1100.0, 40)
-    assert own["basis"] == "80 % of 40 measured tensor kernels of < 15 us on h200 lie inside"
+    assert own["basis"] == "80 % of 40 measured tensor kernels of < 15 us on h200"
     changed = interval_of(1000.0, 10.0, TENSOR_BOUNDS, load_hw("h200", ("sm.count=140",)))
     other = interval_of(1000.0, 10.0, TENSOR_BOUNDS, load_hw("b200"))
     for found in (changed, other):
