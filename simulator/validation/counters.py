@@ -46,11 +46,13 @@ def _hit_rate(measured: pd.DataFrame, predicted: pd.DataFrame) -> Agreement | No
 
 def _stalls(measured: pd.DataFrame, predicted: pd.DataFrame) -> Iterator[Agreement | None]:
     """Shares of resident warps' time by reason, in points; measured reasons that are never predicted count as other."""
-    ours = {column.removeprefix(PREFIX): numbers(predicted, column) for column in predicted if column.startswith(PREFIX + STALL)}
-    theirs = {column: np.nan_to_num(numbers(measured, column)) for column in measured if column.startswith(STALL)}
-    if not ours or not theirs:
+    predicted_names = [str(c) for c in predicted.columns if str(c).startswith(PREFIX + STALL)]
+    measured_names = [str(c) for c in measured.columns if str(c).startswith(STALL)]
+    if not predicted_names or not measured_names:
         return
-    our_total, their_total = sum(ours.values()), sum(theirs.values())
+    ours = {name.removeprefix(PREFIX): numbers(predicted, name) for name in predicted_names}
+    theirs = {name: np.nan_to_num(numbers(measured, name)) for name in measured_names}
+    our_total, their_total = np.sum(list(ours.values()), axis=0), np.sum(list(theirs.values()), axis=0)
     for name in sorted(set(ours) & set(theirs)):
         share, truth = _over(ours[name], our_total), _over(theirs[name], their_total)
         yield agreement(name, 100 * share, 100 * truth, TOLERANCE_POINTS, POINTS)

@@ -43,7 +43,7 @@ def predicted() -> Frame:
     for name in [c for c in table.columns if c not in ("id", "kernel", "cubin", "launch", "shape", "config", "reason", "status")]:
         table[name] = pd.to_numeric(table[name], errors="coerce")
     parameters = pd.DataFrame([json.loads(s) | json.loads(c) for s, c in zip(table["shape"], table["config"], strict=True)])
-    table = pd.concat([table, parameters], axis=1)
+    table = pd.concat([table, parameters], axis=1).copy()
     return table.assign(error=100 * (table["predicted_cycles"] / table["cycles"] - 1))
 
 
