@@ -1,6 +1,6 @@
 """Did any projection change, and did an error against silicon grow?
 
-The sample is 28 cheap compiled kernels of the split ``check`` and three hand-written ones, every Triton family among them.
+The sample is 21 cheap compiled kernels of the split ``check`` and three hand-written ones, every Triton family among them.
 Errors may grow by WORST_CASE_POINTS for one kernel and by MEAN_POINTS on average; a change that is meant is accepted with
 --update-golden.
 """
