@@ -4,6 +4,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 JOBS   ?= 2
 MEASURED := projections/validation
+PREDICTIONS ?= out/kernels.csv
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test lint validate bench accuracy studies clean
@@ -15,7 +16,7 @@ help:
 	@echo "make validate  predict every measured kernel of projections/validation (JOBS=$(JOBS))"
 	@echo "make bench     speed of the engine in warp instructions per second"
 	@echo "make studies   run the trade studies of projections/ again (minutes)"
-	@echo "make accuracy  write the README's accuracy tables from the results of make validate"
+	@echo "make accuracy  dashboard, error table, intervals and the README's accuracy table from the results of make validate"
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -49,10 +50,9 @@ validate: $(VENV)/.installed-run
 	    --hw h200 -o out/ladder.csv --jobs $(JOBS)
 
 accuracy: $(VENV)/.installed-run
-	$(BIN)/python -m simulator.validation.accuracy_table --hw h200 --readme README.md \
-	    --classes $(MEASURED)/class_errors.csv \
-	    --run "Triton kernels" $(MEASURED)/kernels.csv.gz out/kernels.csv \
-	    --run "Hand-written CUDA kernels" $(MEASURED)/ladder.csv.gz out/ladder.csv
+	$(BIN)/kernelcast validate --measured $(MEASURED)/kernels.csv.gz --hw h200 \
+	    --from $(PREDICTIONS) --publish $(MEASURED)/h200
+	$(BIN)/python -m simulator.validation.accuracy_table --readme README.md --run "Triton kernels" $(MEASURED)/h200/errors.csv
 
 STUDIES := shared_memory_and_tensor_rate dram_and_l2 next_chip
 

@@ -20,6 +20,11 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         ensure_compiled("h200")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """The option that rewrites what golden tests compare with."""
+    parser.addoption("--update-golden", action="store_true", help="Write golden files anew; prints old, new, change in %%.")
+
+
 @pytest.fixture(scope="session")
 def repository() -> Path:
     """The root of the checkout."""

@@ -78,14 +78,17 @@ def separate_uses(trace: KernelTrace) -> KernelTrace:
 
 
 class EventUse:
-    """Which static instruction each event belongs to. Arrays [n_events]: ``instruction`` (static row, -1 unused)."""
+    """Which static instruction each event belongs to. Arrays [n_events]: ``instruction`` (static row, -1 unused), ``base`` of its
+    opcode, ``width`` in bytes, ``lanes`` that execute it."""
 
     def __init__(self, trace: KernelTrace) -> None:
         self.instruction = np.full(len(trace.events), -1, np.int64)
+        self.lanes = np.zeros(len(trace.events), np.int64)
         for warps in trace.streams:
             for stream in warps:
                 used = stream.event >= 0
                 self.instruction[stream.event[used]] = stream.instruction[used]
+                self.lanes[stream.event[used]] = stream.active[used]
         self.base = np.array([opcode.split(".")[0] for opcode in trace.static.opcode] + [""])[self.instruction]
         self.width = np.append(trace.static.width_bytes.astype(np.int64), 0)[self.instruction]
 
@@ -100,6 +103,8 @@ def lower_events(trace: KernelTrace, hw: HardwareConfig) -> dict[str, np.ndarray
     table[:, E_ADDRESS] = events.address
     table[:, E_PARITY] = events.parity
     table[:, E_COUNT] = events.count
+    arrivals = _is_arrival(trace)[use.instruction] & (events.count == 0)
+    table[arrivals, E_COUNT] = use.lanes[arrivals]
     table[:, E_COORDINATE : E_COORDINATE + 5] = events.coordinate
     table[:, E_BASE : E_BASE + 5] = events.base
     plain = plain_copy_maps(trace)[1]
@@ -112,6 +117,12 @@ def lower_events(trace: KernelTrace, hw: HardwareConfig) -> dict[str, np.ndarray
     local = np.isin(use.base, ("LDL", "STL"))
     table[local, E_COUNT] = np.maximum(use.width[local] // 4, 1)
     return {"event_table": table, **lines}
+
+
+def _is_arrival(trace: KernelTrace) -> np.ndarray:
+    """Whether each static instruction, and the unused one after them, arrives at an mbarrier, once for each of its lanes."""
+    is_one = [opcode.startswith("SYNCS.ARRIVE") and "A1T0" in opcode for opcode in trace.static.opcode]
+    return np.array([*is_one, False])
 
 
 def n_mbarriers(event_table: np.ndarray) -> int:

@@ -9,7 +9,7 @@ from typing import Any
 from simulator.projection.document import Document, leaves
 
 SMALLEST_CHANGE = 1e-9
-UNREMARKABLE = ("simulated", "weakest_inputs", "cycle_stack", "stalls", "bounds", "bytes", "counters")
+UNREMARKABLE = ("simulated", "interval", "weakest_inputs", "cycle_stack", "stalls", "bounds", "bytes", "counters")
 """Groups that have a place of their own in the answer, or that say nothing of the kernel."""
 SAME = 0.005
 """Cycles within 0.5 % count as the same in the sentence."""

@@ -15,6 +15,8 @@ class Projection:
     ``stalls``: issue slots by reason as fractions of all warp-resident issue slots; they sum to 1.
     ``cycle_stack``: shares of ``cycles`` by cause, they sum to 1; ``attribution``: the same exactly, in ticks, and cut by warp
     role and phase; ``diagnosis``: what bounds the kernel, in words, and what outside the kernel does.
+    ``interval``: ``low`` and ``high`` in cycles, between which four of five measured kernels of this class lie, and what that
+    rests on (``basis``, in words); empty where nothing was measured.
     ``counters``: further predicted hardware counters under the name of their measured column.
     """
 
@@ -36,6 +38,7 @@ class Projection:
     weakest_inputs: list[dict[str, Any]]
     simulated: dict[str, float]
     counters: dict[str, float] = field(default_factory=dict)
+    interval: dict[str, Any] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
     cycle_stack: dict[str, float] = field(default_factory=dict)
     attribution: dict[str, Any] = field(default_factory=dict)

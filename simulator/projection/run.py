@@ -21,6 +21,7 @@ from simulator.projection.bounds import lower_bounds, tensor_cycles
 from simulator.projection.clock import SETTLED, expected_clock_hz, sustained_clock_hz
 from simulator.projection.cycle_stack import cycle_stack
 from simulator.projection.diagnosis import diagnose
+from simulator.projection.interval import interval_of
 from simulator.projection.occupancy import Occupancy, occupancy
 from simulator.projection.plan import DEFAULT_INSTRUCTION_BUDGET, choose_plan
 from simulator.projection.projection import Projection
@@ -130,6 +131,7 @@ def project_replay(replay: Replay, hw: HardwareConfig, started: float) -> Projec
         hw_digest=hw.digest(),
         cycles=cycles,
         time_us=cycles / clock_hz * MEGA,
+        interval=interval_of(cycles, cycles / clock_hz * MEGA, bounds, hw),
         clock_mhz=clock_hz / MEGA,
         bound_by=bound_by,
         bounds=bounds,
@@ -156,8 +158,13 @@ def _occupancy(
 ) -> dict[str, Any]:
     answer = resident.to_json()
     busy = run.busy_cycles * trace.launch.n_warps
-    answer["achieved"] = min(1.0, busy / (plan.n_sms * cycles * hw.sm.max_warps))
+    answer["achieved"] = min(1.0, busy / (plan.n_sms * _active_cycles(hw, cycles) * hw.sm.max_warps))
     return answer
+
+
+def _active_cycles(hw: HardwareConfig, cycles: float) -> float:
+    """Cycles in which an SM that gets CTAs has one: a profiler's shares of active cycles leave the launch out."""
+    return max(1.0, cycles - timing_of(hw).launch.latency_cycles)
 
 
 def _tail(run: Run, launch_cycles: float, plan: Plan) -> float:
@@ -213,7 +220,7 @@ def _counters(
     c = run.counters
     stalls = run.stalls / max(1, run.represented)
     named = {f"stall_{name}": float(value) for name, value in zip(STALL_REASONS, stalls, strict=True)}
-    busy = max(1.0, cycles)
+    active = min(hw.sm.count, trace.launch.n_ctas) * _active_cycles(hw, cycles)
     return {
         **named,
         "ncu_time_ns": cycles / clock_hz * 1e9,
@@ -230,6 +237,6 @@ def _counters(
         "smem_wavefronts_st": float(shared.store_wavefronts),
         "smem_wavefronts_gmma": float(shared.tensor_wavefronts),
         "smem_bank_conflicts": float(shared.bank_conflicts),
-        "tensor_active_pct": 100.0 * tensor_cycles(trace, program) / hw.sm.count / busy,
-        "issue_active_pct": 100.0 * trace.warp_instructions / (hw.sm.count * hw.sm.n_subpartitions * busy),
+        "tensor_active_pct": min(100.0, 100.0 * tensor_cycles(trace, program) / active),
+        "issue_active_pct": min(100.0, 100.0 * trace.warp_instructions / (hw.sm.n_subpartitions * active)),
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from simulator.device.machine import Watch
 from simulator.device.simulate import simulate
@@ -16,6 +17,7 @@ from simulator.lower.events import separate_uses
 from simulator.lower.program import lower, timing_of
 from simulator.projection.bounds import lower_bounds, tensor_cycles
 from simulator.projection.clock import SETTLED, sustained_clock_hz
+from simulator.projection.interval import DESIGN, interval_of
 from simulator.projection.occupancy import Occupancy
 from simulator.projection.plan import Budget, choose_plan
 from simulator.projection.run import SECTOR_BYTES, stall_shares
@@ -29,7 +31,8 @@ MEGA = 1e6
 @dataclass(frozen=True)
 class SampledProjection:
     """A whole kernel from parts: ``cycles`` and ``bounds`` in SM cycles, ``time_us``; ``stalls`` shares of the largest
-    part; ``smem`` and ``bytes`` as in Projection; ``parts``: how many were simulated; ``seconds`` that took."""
+    part; ``smem`` and ``bytes`` as in Projection; ``parts``: how many were simulated; ``seconds`` that took; ``interval``: as
+    in Projection, of generated designs."""
 
     cycles: float
     time_us: float
@@ -42,6 +45,7 @@ class SampledProjection:
     stalls: dict[str, float]
     parts: int
     seconds: float
+    interval: dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -87,6 +91,7 @@ def project_sampled(
         stalls=parts[-1].stalls,
         parts=len(parts),
         seconds=time.perf_counter() - started,
+        interval=interval_of(cycles, cycles / whole["clock_hz"] * MEGA, bounds, hw, DESIGN),
     )
 
 

@@ -91,6 +91,7 @@ class TileCard:
                 "cycles": p.cycles,
                 "time_us": p.time_us,
                 "clock_mhz": p.clock_mhz,
+                **({"interval": p.interval} if p.interval else {}),
                 "tflops": self.tflops,
                 "gigabytes_per_second": self.gigabytes_per_second,
                 "bound_by": p.bound_by,

@@ -15,6 +15,9 @@ SPELLING = {
     "smem": "shared memory",
     "ctas": "CTAs",
     "mma": "MMA",
+    "sm": "SM",
+    "pct": "%",
+    "insts": "instructions",
 }
 
 

@@ -59,6 +59,7 @@ def render_page(projection: Projection) -> str:
         hw_digest=projection.hw_digest[:12],
         warnings=projection.warnings,
         tiles=_tiles(projection),
+        interval=summary.interval_text(projection.interval, projection.cycles, projection.time_us),
         stack=list(_stacked(summary.stack_bars(projection))),
         diagnosis=summary.diagnosis_lines(projection),
         stalls=mix_bars(projection),

@@ -26,6 +26,8 @@ def render(projection: Projection) -> RenderableType:
 def _parts(projection: Projection) -> Iterator[RenderableType]:
     yield Text.assemble((projection.kernel, "bold"), f" on {projection.hw}")
     yield Text(summary.headline(projection), style="bold green")
+    if projection.interval:
+        yield Text(summary.interval_text(projection.interval, projection.cycles, projection.time_us))
     yield Text("")
     yield _facts(summary.facts(projection))
     yield from _chart("Where the cycles go", summary.stack_bars(projection), "green")

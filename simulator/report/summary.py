@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from simulator.projection.diagnosis import MEANING
 from simulator.projection.projection import Projection
@@ -57,6 +59,15 @@ def headline(projection: Projection) -> str:
         f"{whole(projection.cycles)} cycles, {duration(projection.time_us)} at {projection.clock_mhz:.0f} MHz, "
         f"bound by {words(projection.bound_by)}"
     )
+
+
+def interval_text(interval: Mapping[str, Any], cycles: float, time_us: float) -> str:
+    """Where measured kernels of this class lie, in cycles, time and words; empty without an interval."""
+    if not interval:
+        return ""
+    low, high = interval["low"], interval["high"]
+    times = f"{duration(low / cycles * time_us)} to {duration(high / cycles * time_us)}"
+    return f"Interval {whole(low)} to {whole(high)} cycles, {times}: {interval['basis']}"
 
 
 def facts(projection: Projection) -> list[Fact]:

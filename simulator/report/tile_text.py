@@ -12,6 +12,7 @@ from rich.text import Text
 from simulator.projection.tile_accesses import TileAccess
 from simulator.projection.tile_card import TileCard
 from simulator.report.projection_text import blocks
+from simulator.report.summary import interval_text
 
 N_ACCESSES = 6
 N_TRIED = 12
@@ -52,6 +53,8 @@ def _legal(card: TileCard) -> Iterator[RenderableType]:
         f"({card.bound_share:.0%} of that bound)",
         style="bold green",
     )
+    if p.interval:
+        yield Text(interval_text(p.interval, p.cycles, p.time_us))
     if card.library_us is not None:
         share = card.library_us / p.time_us
         yield Text(f"measured vendor library: {_time(card.library_us)} ({share:.0%} of this design's time)")

@@ -62,11 +62,11 @@ def _errors(name: str, split: SplitEvaluation) -> Table:
 
 def _counters(name: str, agreements: Sequence[Agreement]) -> Table:
     table = Table(title=f"Counters, split {name}", title_justify="left", title_style="bold")
-    for column in ("counter", "n", "cases within", "tolerance", "median error"):
+    for column in ("counter", "n", "cases within", "tolerance", "median error", "p90"):
         table.add_column(column, justify="left" if column == "counter" else "right")
     for item in agreements:
-        median = "-" if item.median is None else f"{item.median:.2f} %"
-        table.add_row(words(item.counter), str(item.n), f"{item.within:.1f} %", f"{item.tolerance:g} %", median)
+        figures = ("-" if value is None else f"{value:.2f} {item.unit}" for value in (item.median, item.p90))
+        table.add_row(words(item.counter), str(item.n), f"{item.within:.1f} %", f"{item.tolerance:g} {item.unit}", *figures)
     return table
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from simulator.errors import UserError
-from simulator.study.store import simulator_version
+from simulator.version import simulator_version
 
 MANIFEST = "study.json"
 FOLDER_FORMAT = 1

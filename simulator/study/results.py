@@ -90,7 +90,7 @@ class StudyResults:
         row: dict[str, Any] = {"point": point.id, "kind": point.kind, "base": point.base}
         row |= {f"axis {axis.title}": point.settings.get(axis.title) for axis in self.spec.axes}
         row |= {"parameter": point.parameter or None, "factor": point.factor if point.parameter else None}
-        row |= {"kernel": kernel.name, "class": kernel.kernel_class, "weight": kernel.weight}
+        row |= {"kernel": kernel.name, "class": self._class(kernel.name), "weight": kernel.weight}
         row |= {"status": outcome["status"], "reason": outcome.get("reason", "")}
         row |= {f"proxy {name}": point.proxies.get(name) for name in self.rules.cost}
         row |= {"time_over_base": self.time_over_base(point, kernel.name)}
@@ -99,6 +99,9 @@ class StudyResults:
         for group in ("smem", "bytes", "stalls", "bounds"):
             row |= {f"{group}_{name}": value for name, value in outcome.get(group, {}).items()}
         return row | {"chip_digest": point.digest, "trace_digest": kernel.digest, "half_width": self._half_width(kernel.name)}
+
+    def _class(self, kernel: str) -> str:
+        return self.uncertainties[kernel].kernel_class if kernel in self.uncertainties else ""
 
     def _half_width(self, kernel: str) -> float:
         return self.uncertainties[kernel].half_width if kernel in self.uncertainties else math.nan

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from simulator.errors import UserError
 from simulator.hw.config import HardwareConfig
 from simulator.hw.loader import load_hw
+from simulator.projection.interval import interval_of
 from simulator.projection.plan import DEFAULT_INSTRUCTION_BUDGET
 from simulator.study import optimize, second_order, sensitivity
 from simulator.study.chips import Rules, make_rules
@@ -22,10 +23,11 @@ from simulator.study.results import StudyResults
 from simulator.study.second_order import Interaction
 from simulator.study.sensitivity import SUITE
 from simulator.study.spec import StudySpec, load_spec
-from simulator.study.store import ResultStore, result_key, simulator_version
+from simulator.study.store import ResultStore, result_key
 from simulator.study.suite import SuiteKernel, load_suite
-from simulator.study.uncertainty import Uncertainty, class_error
+from simulator.study.uncertainty import Uncertainty
 from simulator.study.work import OK, Bench, Task
+from simulator.version import simulator_version
 
 FULL_BUDGET = DEFAULT_INSTRUCTION_BUDGET
 BUDGETS = (1_000_000, 4_000_000, FULL_BUDGET)
@@ -184,8 +186,15 @@ class _Runner:
 
     def _uncertainty(self, kernel: SuiteKernel) -> Uncertainty:
         here = self.outcomes[self.base.id, kernel.name]
-        span = here.get("interval")
-        interval = (span["high"] - span["low"]) / 2 / here["cycles"] if span else None
+        cycles, chip = here["cycles"], self.study.chips[self.base.base]
+        span = here.get("interval") or interval_of(cycles, here["time_us"], here["bounds"], chip)
+        if not span:
+            raise UserError("this installation lacks measured intervals, which a study compares designs by; install it again")
         return Uncertainty(
-            class_error(kernel.kernel_class, self.base.base), self.budgets[kernel.name], self.shifts[kernel.name], interval
+            low=span["low"] / cycles,
+            high=span["high"] / cycles,
+            kernel_class=span.get("kernel_class", ""),
+            basis=span.get("basis", ""),
+            budget=self.budgets[kernel.name],
+            budget_shift=self.shifts[kernel.name],
         )

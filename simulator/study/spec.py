@@ -32,8 +32,8 @@ class Part(BaseModel):
 class KernelEntry(Part):
     """One kernel of the suite: a ``trace`` (.npz), a ``cubin`` with its ``launch``, or a ``tile`` design.
 
-    ``weight``: share of the workload's time on the base chip. ``class``: the family whose measured error applies
-    (default: the kernel's own name). A tile design is built once, for the base chip; ``retune``: chosen again for each chip.
+    ``weight``: share of the workload's time on the base chip. A tile design is built once, for the base chip;
+    ``retune``: chosen again for each chip.
     """
 
     name: str | None = None
@@ -42,7 +42,6 @@ class KernelEntry(Part):
     launch: str | None = None
     tile: str | None = None
     kernel: str | None = None
-    kernel_class: str | None = Field(default=None, alias="class")
     weight: float = Field(default=1.0, gt=0)
     retune: bool = False
 

@@ -24,7 +24,6 @@ class SuiteKernel:
     ``source``: as the study file names it; ``warnings``: what its trace takes for granted."""
 
     name: str
-    kernel_class: str
     weight: float
     digest: str
     trace: KernelTrace
@@ -43,9 +42,7 @@ def load_suite(entries: Sequence[KernelEntry], folder: Path, base: HardwareConfi
         name = entry.name or Path(entry.source).stem
         if any(kernel.name == name for kernel in kernels):
             raise UserError(f"two kernels of the suite are called '{name}'; give each a name of its own")
-        kernels.append(
-            SuiteKernel(name, entry.kernel_class or trace.kernel, entry.weight, trace_digest(trace), trace, entry.source)
-        )
+        kernels.append(SuiteKernel(name, entry.weight, trace_digest(trace), trace, entry.source))
     return kernels
 
 

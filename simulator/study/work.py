@@ -89,7 +89,6 @@ def result_of(projection: Projection) -> dict[str, Any]:
         "stalls": projection.stalls,
         "simulated_fraction": projection.simulated["fraction"],
     }
-    interval = getattr(projection, "interval", None)
-    if interval:
-        kept["interval"] = {name: float(interval[name]) for name in ("low", "high")}
+    if projection.interval:
+        kept["interval"] = projection.interval
     return kept

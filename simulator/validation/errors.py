@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-DURATION_EDGES_US = (15.0, 50.0, 300.0)
-"""Where short kernels (launch and latency bound), middle ones and long ones (throughput bound) part."""
+PERCENT, POINTS = "%", "points"
 
 
 @dataclass(frozen=True)
@@ -27,15 +26,26 @@ class ErrorSummary:
 
 
 @dataclass(frozen=True)
+class Worst:
+    """The case of a group that is furthest off: its ``id`` and its signed ``error`` in per cent."""
+
+    id: str
+    error: float
+
+
+@dataclass(frozen=True)
 class Agreement:
-    """How well a counter agrees over ``n`` cases: ``tolerance`` in per cent; ``within``: share of the cases inside it
-    in per cent; ``median`` absolute error in per cent, None if that case missed a measured zero."""
+    """How well a counter agrees over ``n`` cases: ``tolerance``, ``median`` and ``p90`` absolute error in ``unit``: per cent
+    of what was measured, or points of a share; None if that case missed a measured zero; ``within``: share of the cases
+    inside the tolerance in per cent."""
 
     counter: str
     n: int
     tolerance: float
     within: float
     median: float | None
+    p90: float | None
+    unit: str = PERCENT
 
 
 def signed_errors(predicted: np.ndarray, measured: np.ndarray) -> np.ndarray:
@@ -71,30 +81,25 @@ def summarize(errors: np.ndarray) -> ErrorSummary | None:
     )
 
 
-def agreement(counter: str, predicted: np.ndarray, measured: np.ndarray, tolerance: float) -> Agreement | None:
-    """How many cases have ``predicted`` within ``tolerance`` per cent of ``measured``; None without data."""
-    errors = signed_errors(predicted, measured)
+def agreement(
+    counter: str, predicted: np.ndarray, measured: np.ndarray, tolerance: float, unit: str = PERCENT
+) -> Agreement | None:
+    """How many cases have ``predicted`` within ``tolerance`` (in ``unit``) of ``measured``; None without data."""
+    errors = signed_errors(predicted, measured) if unit == PERCENT else predicted - measured
     size = np.abs(errors[~np.isnan(errors)])
     if not len(size):
         return None
     # A median between a finite and an infinite error is no number: take an error that a case has.
-    median = float(np.percentile(size, 50, method="lower"))
-    return Agreement(counter, len(size), tolerance, _share(size <= tolerance), median if np.isfinite(median) else None)
+    median, p90 = (float(found) if np.isfinite(found) else None for found in np.percentile(size, [50, 90], method="lower"))
+    return Agreement(counter, len(size), tolerance, _share(size <= tolerance), median, p90, unit)
 
 
-def duration_bucket(time_us: float) -> str:
-    """The name of the duration class of a kernel that took ``time_us``."""
-    low = 0.0
-    for edge in DURATION_EDGES_US:
-        if time_us < edge:
-            return f"{low:g}-{edge:g} us" if low else f"< {edge:g} us"
-        low = edge
-    return f"> {low:g} us"
-
-
-def duration_buckets() -> list[str]:
-    """Every duration class, short ones first."""
-    return [duration_bucket(edge - 1) for edge in DURATION_EDGES_US] + [duration_bucket(DURATION_EDGES_US[-1])]
+def worst(errors: np.ndarray, ids: Sequence[str]) -> Worst | None:
+    """The case with the largest absolute error (``errors`` signed, in per cent); None when all are NaN."""
+    size = np.where(np.isnan(errors), -1.0, np.abs(errors))
+    if not len(size) or size.max() < 0:
+        return None
+    return Worst(str(ids[int(size.argmax())]), float(errors[size.argmax()]))
 
 
 def grouped(errors: np.ndarray, groups: Sequence[str]) -> dict[str, ErrorSummary]:

@@ -3,49 +3,51 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from simulator.hw.config import HardwareConfig
+from simulator.projection.interval import duration_bucket, duration_buckets
 from simulator.validation.baselines import Formulas, formula_predictions
-from simulator.validation.errors import (
-    Agreement,
-    ErrorSummary,
-    agreement,
-    duration_bucket,
-    duration_buckets,
-    grouped,
-    signed_errors,
-    summarize,
-)
+from simulator.validation.counters import agreements
+from simulator.validation.errors import Agreement, ErrorSummary, Worst, grouped, signed_errors, summarize, worst
 from simulator.validation.measured import labels, numbers
-from simulator.validation.predictions import PREFIX, SUPPORTED
+from simulator.validation.predictions import SUPPORTED
+from simulator.validation.ranking import PROBLEM, rankings
 
 TIME_COLUMNS = (("ncu_time_ns", 1e-3), ("coldclean_median_us", 1.0), ("median_us", 1.0))
 """Measured durations in order of preference, and their factor to microseconds."""
 
-MEASURED_NAME = {"predicted_bank_conflicts": "smem_bank_conflicts"}
-"""Predicted columns whose measured column has another name."""
-
-TOLERANCE_PERCENT = {"warp_insts": 0.1, "smem_wavefronts": 2.0, "smem_bank_conflicts": 2.0}
-OTHER_TOLERANCE_PERCENT = 10.0
-FIT_SPLIT = "fit"
+FIT_SPLIT, REPORTED_SPLIT = "fit", "check"
+ALL = "all"
+FEWEST_CONFIGS = 8
+"""Shapes with fewer measured configurations are not ranked."""
 
 
 @dataclass(frozen=True)
 class SplitEvaluation:
-    """Errors of one split. ``n_with_cubin``, ``n_supported``: cases that could and that did get a prediction.
-    ``baselines``: name of a formula -> family -> summary, over the cases that the formula and we both predict."""
+    """Errors of one split. ``n_with_cubin``, ``n_supported``: cases that could and that did get a prediction; ``compiled``: the
+    former by family. ``families``, ``buckets`` (measured duration), ``classes`` (of the projection): errors of the cycles;
+    ``times``: of the time by family, at the modelled clock; ``worst``: of any of these groups.
+    ``baselines``: name of a formula -> family -> summary, over the cases that the formula and we both predict.
+    ``rankings``: problems with several configurations, see ``simulator.validation.ranking``."""
 
     n_with_cubin: int
     n_supported: int
+    compiled: dict[str, int]
     total: ErrorSummary | None
     families: dict[str, ErrorSummary]
     buckets: dict[str, ErrorSummary]
+    classes: dict[str, ErrorSummary]
+    times: dict[str, ErrorSummary]
+    worst: dict[str, Worst]
     agreements: list[Agreement]
     baselines: dict[str, dict[str, ErrorSummary]]
+    rankings: list[dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -90,44 +92,66 @@ def _splits(measured: pd.DataFrame, predicted: pd.DataFrame, formulas: Formulas)
 
 
 def _split(measured: pd.DataFrame, predicted: pd.DataFrame, formulas: Formulas, chosen: np.ndarray) -> SplitEvaluation:
-    cycles = numbers(measured, "cycles")
-    cycles = np.where(cycles > 0, cycles, np.nan)
+    cycles = positive(numbers(measured, "cycles"))
     errors = np.where(chosen, signed_errors(numbers(predicted, "predicted_cycles"), cycles), np.nan)
-    families = labels(measured, "kernel")
+    time_errors = signed_errors(numbers(predicted, "predicted_ncu_time_ns"), positive(numbers(measured, "ncu_time_ns")))
+    families, durations, classes = labels(measured, "kernel"), _durations(measured), labels(predicted, "kernel_class", "")
     both = {name: np.where(np.isnan(errors), np.nan, signed_errors(values, cycles)) for name, values in formulas.items()}
-    with_cubin = (measured["cubin"].astype(str).str.strip() != "").to_numpy()
+    with_cubin = chosen & (measured["cubin"].astype(str).str.strip() != "").to_numpy()
+    by_class = grouped(errors, classes)
+    by_class.pop("", None)
     return SplitEvaluation(
-        n_with_cubin=int((chosen & with_cubin).sum()),
+        n_with_cubin=int(with_cubin.sum()),
         n_supported=int((chosen & (predicted["status"] == SUPPORTED).to_numpy()).sum()),
+        compiled=dict(Counter(name for name, is_one in zip(families, with_cubin, strict=True) if is_one)),
         total=summarize(errors),
         families=grouped(errors, families),
-        buckets=_buckets(measured, errors),
-        agreements=_agreements(measured[chosen], predicted[chosen]),
+        buckets=_in_order(grouped(errors, durations)),
+        classes=by_class,
+        times=_with_total(np.where(chosen, time_errors, np.nan), families),
+        worst=_worst(errors, measured["id"].astype(str).tolist(), families, durations, classes),
+        agreements=agreements(measured[chosen], predicted[chosen]),
         baselines={name: _with_total(values, families) for name, values in both.items()},
+        rankings=_rankings(measured[chosen], predicted[chosen]),
     )
+
+
+def positive(values: np.ndarray) -> np.ndarray:
+    """``values`` with NaN where they are not above zero."""
+    return np.where(values > 0, values, np.nan)
 
 
 def _with_total(errors: np.ndarray, families: list[str]) -> dict[str, ErrorSummary]:
     total = summarize(errors)
-    return grouped(errors, families) | ({"all": total} if total is not None else {})
+    return grouped(errors, families) | ({ALL: total} if total is not None else {})
 
 
-def _buckets(measured: pd.DataFrame, errors: np.ndarray) -> dict[str, ErrorSummary]:
+def _durations(measured: pd.DataFrame) -> list[str]:
+    """Duration class of each case, empty where no time was measured."""
     times = np.full(len(measured), np.nan)
     for column, factor in TIME_COLUMNS:
         times = np.where(np.isnan(times), numbers(measured, column) * factor, times)
-    names = [duration_bucket(time) if np.isfinite(time) else "" for time in times]
-    found = grouped(errors, names)
+    return [duration_bucket(time) if np.isfinite(time) else "" for time in times]
+
+
+def _in_order(found: dict[str, ErrorSummary]) -> dict[str, ErrorSummary]:
     return {name: found[name] for name in duration_buckets() if name in found}
 
 
-def _agreements(measured: pd.DataFrame, predicted: pd.DataFrame) -> list[Agreement]:
-    """Each predicted counter that was also measured; stall ratios are compared elsewhere."""
-    found = []
-    for column in predicted.columns:
-        counter = MEASURED_NAME.get(column, column.removeprefix(PREFIX))
-        if not column.startswith(PREFIX) or counter == "cycles" or counter.startswith("stall_"):
-            continue
-        tolerance = TOLERANCE_PERCENT.get(counter, OTHER_TOLERANCE_PERCENT)
-        found.append(agreement(counter, numbers(predicted, column), numbers(measured, counter), tolerance))
-    return [item for item in found if item is not None]
+def _worst(errors: np.ndarray, ids: Sequence[str], *groupings: Sequence[str]) -> dict[str, Worst]:
+    found = {ALL: worst(errors, ids)}
+    for groups in groupings:
+        names = np.asarray(groups, dtype=object)
+        found |= {name: worst(np.where(names == name, errors, np.nan), ids) for name in sorted(set(groups) - {""})}
+    return {name: item for name, item in found.items() if item is not None}
+
+
+def _rankings(measured: pd.DataFrame, predicted: pd.DataFrame) -> list[dict[str, Any]]:
+    if not set(PROBLEM) <= set(measured.columns):
+        return []
+    table = measured[list(PROBLEM)].assign(
+        cycles=positive(numbers(measured, "cycles")), predicted_cycles=numbers(predicted, "predicted_cycles")
+    )
+    return [
+        {str(name): value for name, value in row.items()} for row in rankings(table.dropna(), FEWEST_CONFIGS).to_dict("records")
+    ]

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import pandas as pd
 
+from simulator.errors import UserError
+from simulator.projection.interval import kernel_class
 from simulator.projection.projection import Projection
-from simulator.validation.measured import Case
+from simulator.validation.measured import UNREADABLE, Case
 from simulator.validation.outcome import Outcome
+from simulator.version import simulator_version
 
 PREFIX = "predicted_"
 SUPPORTED, UNSUPPORTED = "ok", "unsupported"
@@ -49,6 +53,9 @@ def supported_row(case: Case, projection: Projection, seconds: float) -> Row:
         "predicted_smem_wavefronts": projection.smem.get("wavefronts"),
         "predicted_bank_conflicts": projection.smem.get("bank_conflicts"),
         "predicted_dram_read_bytes": projection.bytes.get("dram_read"),
+        "kernel_class": kernel_class(projection.bounds),
+        "hw_digest": projection.hw_digest,
+        "simulator": simulator_version(),
         "seconds": round(seconds, 3),
         "status": SUPPORTED,
         "reason": "",
@@ -81,3 +88,32 @@ def to_frame(rows: Sequence[Row]) -> pd.DataFrame:
     """Rows as a table: the contract's columns first, further predictions by name, the status last."""
     further = sorted({name for row in rows for name in row}.difference(LEADING_COLUMNS, TRAILING_COLUMNS))
     return pd.DataFrame(list(rows), columns=[*LEADING_COLUMNS, *further, *TRAILING_COLUMNS])
+
+
+def read_predictions(paths: Sequence[Path], measured: pd.DataFrame) -> pd.DataFrame:
+    """The rows of one or more files that a validation run wrote, as text, in the order of ``measured``.
+
+    Raises UserError for a file that is no table of predictions, that predicts a case twice, or one that ``measured`` lacks.
+    """
+    frame = pd.concat([_read_one(path) for path in paths], ignore_index=True).fillna("")
+    names = " and ".join(str(path) for path in paths)
+    if frame["id"].duplicated().any():
+        raise UserError(f"{names}: case {frame['id'][frame['id'].duplicated()].iloc[0]} is predicted twice")
+    unknown = frame["id"][~frame["id"].isin(measured["id"])]
+    if len(unknown):
+        raise UserError(f"{names} is no prediction of this measured file, which has no case {unknown.iloc[0]}")
+    order = {name: place for place, name in enumerate(measured["id"])}
+    return frame.sort_values("id", key=lambda ids: ids.map(order), kind="stable").reset_index(drop=True)
+
+
+def _read_one(path: Path) -> pd.DataFrame:
+    if not path.is_file():
+        raise UserError(f"predictions {path} do not exist; give what kernelcast validate -o wrote")
+    try:
+        frame = pd.read_csv(path, dtype=str, keep_default_na=False, na_filter=False)
+    except UNREADABLE as error:
+        raise UserError(f"predictions {path} are not a readable CSV or CSV.gz: {error}") from error
+    missing = [name for name in (*LEADING_COLUMNS[:2], *TRAILING_COLUMNS[1:]) if name not in frame.columns]
+    if missing:
+        raise UserError(f"{path} holds no predictions: it lacks the column {', '.join(missing)}")
+    return frame

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
-from itertools import combinations
+from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
@@ -16,8 +15,6 @@ from simulator.kernels.gemm_design import GemmDesign
 from simulator.projection.run import project_trace
 from simulator.projection.tile_card import ready_to_build
 
-FEWEST_CONFIGS = 10
-"""Shapes with fewer measured configurations are not ranked."""
 TRITON_KERNELS = ("matmul_tma", "matmul_ptr")
 SPECIALISED_KERNEL = "cuda_wgmma_ws"
 DTYPES = {"fp8": "fp8_e4m3", "fp32": "tf32"}
@@ -76,38 +73,6 @@ def predict(rows: pd.DataFrame, hw: HardwareConfig, done: Callable[[str], None] 
         found.append(cycles)
         done(str(row.id))
     return rows.assign(design_cycles=found)[["id", "kernel", "dtype", "shape", "config", "split", "cycles", "design_cycles"]]
-
-
-def kendall_tau(measured: Iterable[float], predicted: Iterable[float]) -> float:
-    """Share of pairs in the same order minus share in the other (ties count half each)."""
-    pairs = list(combinations(zip(measured, predicted, strict=True), 2))
-    return sum(_sign(a - c) * _sign(b - d) for (a, b), (c, d) in pairs) / len(pairs)
-
-
-def _sign(value: float) -> int:
-    return (value > 0) - (value < 0)
-
-
-def rankings(predictions: pd.DataFrame) -> pd.DataFrame:
-    """Of every (kernel, dtype, shape) with enough configurations: n, Kendall tau, regret of the design that is picked."""
-    known = predictions.dropna(subset=["design_cycles"])
-    found = []
-    for (kernel, dtype, shape), group in known.groupby(["kernel", "dtype", "shape"]):
-        if len(group) < FEWEST_CONFIGS:
-            continue
-        picked = float(group["cycles"].iloc[int(group.design_cycles.argmin())])
-        found.append(
-            {
-                "kernel": kernel,
-                "dtype": dtype,
-                "shape": shape,
-                "n": len(group),
-                "tau": kendall_tau(group["cycles"], group.design_cycles),
-                "regret": picked / group["cycles"].min() - 1,
-                "median_error": (group.design_cycles / group["cycles"] - 1).abs().median(),
-            }
-        )
-    return pd.DataFrame(found)
 
 
 def write_predictions(measured: Path, hw: HardwareConfig, output: Path, split: str, kernels: tuple[str, ...]) -> pd.DataFrame:

@@ -119,6 +119,7 @@ def test_shows_the_diagram_part_of_the_steady_period(timeline: Timeline) -> None
 
 
 def test_does_perfetto_open_it(copies: Timeline) -> None:
+    """Only where the package is installed: its reader is a binary that it downloads at first use, so it is no dependency."""
     processor = pytest.importorskip("perfetto.trace_processor")
     with processor.TraceProcessor(trace=json.dumps(chrome_trace(copies)).encode()) as trace:
         n_slices = next(iter(trace.query("select count(*) as n from slice"))).n

@@ -12,6 +12,7 @@ import pytest
 
 from simulator.cli.app import run
 from simulator.validation.predictions import LEADING_COLUMNS, TRAILING_COLUMNS
+from tests.validation.runs import four_cases, many_cases, written
 
 MEASURED = Path(__file__).resolve().parents[2] / "projections" / "validation"
 SMALL_IDS = ("980", "982", "1010")
@@ -133,3 +134,60 @@ def test_is_a_chip_without_timing_told_plainly(
 ) -> None:
     assert validate(write(SMALL_IDS[0]), tmp_path / "out.csv", "--hw", "t4") == 2
     assert "lacks the section" in capsys.readouterr().err
+
+
+def test_is_everything_made_again_from_predictions_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    measured, predicted = written(tmp_path, *many_cases())
+    folder = tmp_path / "kept"
+    line = ["validate", "--measured", str(measured), "--hw", "h200"]
+    assert run([*line, "--from", str(predicted), "--publish", str(folder)]) == 0
+    first = {path.name: path.read_bytes() for path in folder.iterdir()}
+    assert set(first) == {"predictions.csv.gz", "errors.csv", "intervals.yaml", "index.html"}
+    assert run([*line, "--from", str(folder / "predictions.csv.gz"), "--publish", str(folder)]) == 0
+    again = {path.name: path.read_bytes() for path in folder.iterdir()}
+    assert {name: text for name, text in again.items() if text != first[name]} == {}
+    capsys.readouterr()
+    assert run([*line, "--from", str(predicted), "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["n_supported"] == len(many_cases()[0]) and document["splits"]["check"]["rankings"]
+
+
+def test_does_the_dashboard_stand_alone_and_say_what_it_rests_on(tmp_path: Path) -> None:
+    measured, predicted = written(tmp_path, *many_cases())
+    line = ["validate", "--measured", str(measured), "--hw", "h200", "--from", str(predicted)]
+    assert run([*line, "--publish", str(tmp_path)]) == 0
+    page = (tmp_path / "index.html").read_text(encoding="utf-8")
+    assert len(page) < 3 << 20
+    outside = page.replace("http://www.w3.org", "")
+    assert "http" not in outside and "<script" not in outside and "<link" not in outside
+    assert page.count("<img") == page.count('alt="') == 2
+    for text in ("Kendall tau", "L2 hit rate", "1+abc", "SHA-256", "kernelcast validate --measured", "lie inside intervals made"):
+        assert text in page
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (["--from", "none.csv", "-o", "o.csv"], "none.csv do not exist"),
+        (["--from", "m.csv", "-o", "o.csv"], "m.csv holds no predictions: it lacks the column predicted_cycles"),
+        (["--from", "p.csv", "--from", "p.csv"], "case 1 is predicted twice"),
+        (["--from", "other.csv"], "has no case 5"),
+        (["--from", "p.csv", "--split", "fit", "--ids", "4"], "no case 4"),
+        (["--from", "p.csv", "--cubins", "x"], "leave out --cubins"),
+        (["--from", "p.csv", "--publish", "m.csv"], "is a file; give a folder"),
+        (["--from", "p.csv", "--publish", "d", "--set", "sm.count=140"], "leave out --set"),
+        (["-o", "o.csv"], "Missing option '--cubins'"),
+        (["--cubins", "x"], "Missing option '--output'"),
+    ],
+)
+def test_is_a_bad_source_of_predictions_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], more: list[str], said: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    _, predicted = written(tmp_path, *four_cases())
+    Path("other.csv").write_text(predicted.read_text().replace("\n4,", "\n5,"))
+    before = sorted(tmp_path.iterdir())
+    assert run(["validate", "--measured", "m.csv", "--hw", "h200", *more]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == "" and said in captured.err and captured.err.count("\n") == 1
+    assert sorted(tmp_path.iterdir()) == before

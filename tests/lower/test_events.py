@@ -168,3 +168,17 @@ def test_is_a_bulk_copy_without_a_map_a_box_of_one_row() -> None:
     assert numbers[0] == numbers[2] != numbers[1]
     assert program.tensor[numbers[0]][at.T_BOX] == 2048
     assert event_of(program, 0)[at.E_COORDINATE] == 1 << 20
+
+
+def test_does_each_lane_of_an_arrival_count_unless_the_trace_says_otherwise() -> None:
+    arrive, expect = "SYNCS.ARRIVE.TRANS64.A1T0", "SYNCS.ARRIVE.TRANS64"
+    program = lowered(
+        [
+            Instruction("SYNCS.EXCH.64", mbarrier=8, count=32),
+            Instruction(arrive, mbarrier=8),
+            Instruction(arrive, mbarrier=16, count=4),
+            Instruction(expect, mbarrier=8, count=4096),
+            Instruction("EXIT"),
+        ]
+    )
+    assert [int(event_of(program, position)[at.E_COUNT]) for position in range(4)] == [32, 32, 4, 4096]

@@ -14,6 +14,7 @@ from simulator.validation.warm_up import empty_kernel
 
 ARCH = "sm_90a"
 KERNELS = ("copy", "math", "mixed")
+CLASSES = {"copy": "memory", "math": "tensor", "mixed": "tensor"}
 DRAM = "timing.dram.read_bytes_per_second"
 SMS = "sm.count"
 L2 = "l2.capacity_bytes"
@@ -41,7 +42,7 @@ def project(trace: KernelTrace, chip: HardwareConfig, *unused: Any, **unused_opt
         time_us=time,
         clock_mhz=1755.0,
         bound_by="dram" if trace.kernel == "copy" else "issue",
-        bounds={"dram": time * 1000, "issue": time * 900, "tensor": time * 800},
+        bounds={"dram": time * 1000, "issue": time * 900, "tensor": time * 800 * (trace.kernel != "copy")},
         occupancy={"occupancy": 0.5, "ctas_per_sm": 2, "limiters": ["registers"]},
         waves=2.0,
         tail_fraction=0.1,

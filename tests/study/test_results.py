@@ -17,8 +17,8 @@ from simulator.study import work
 from simulator.study.pareto import pareto_front
 from simulator.study.results import StudyResults
 from simulator.study.sensitivity import SUITE
-from simulator.study.uncertainty import class_error, is_distinguishable
-from tests.study.closed_form import DRAM, KERNELS, L2, SMS, UNFELT, project, time_us
+from simulator.study.uncertainty import is_distinguishable
+from tests.study.closed_form import CLASSES, DRAM, KERNELS, L2, SMS, UNFELT, project, time_us
 
 Run = Callable[..., StudyResults]
 
@@ -84,12 +84,12 @@ def test_are_small_differences_marked(run_study: Run) -> None:
     assert not is_distinguishable(1.0, 0.0)
 
 
-def test_does_the_class_of_a_kernel_decide_its_interval() -> None:
-    own, other = class_error("softmax_row", "h200"), class_error("never seen", "h200")
-    assert own.is_own
-    assert not other.is_own
-    assert other.mean_error >= own.mean_error
-    assert not class_error("softmax_row", "another chip").is_own
+def test_does_the_class_of_a_kernel_decide_its_interval(run_study: Run) -> None:
+    results = run_study()
+    assert {name: found.kernel_class for name, found in results.uncertainties.items()} == CLASSES
+    for name, found in results.uncertainties.items():
+        assert found.low <= 1 <= found.high and f"{CLASSES[name]} kernels" in found.basis
+    assert set(results.frame["class"]) == set(CLASSES.values())
 
 
 def test_is_the_interval_of_a_projection_used_when_there_is_one(run_study: Run, monkeypatch: pytest.MonkeyPatch) -> None:

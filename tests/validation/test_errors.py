@@ -7,10 +7,9 @@ import math
 import numpy as np
 import pytest
 
+from simulator.projection.interval import duration_bucket, duration_buckets
 from simulator.validation.errors import (
     agreement,
-    duration_bucket,
-    duration_buckets,
     grouped,
     signed_errors,
     summarize,

@@ -11,6 +11,7 @@ from rich.console import Console
 
 from simulator.projection.projection import Projection
 from simulator.report.validation_report import render, verdict
+from simulator.validation.errors import Worst
 from simulator.validation.evaluation import evaluate
 from simulator.validation.measured import Case
 from simulator.validation.predictions import (
@@ -21,6 +22,7 @@ from simulator.validation.predictions import (
     to_frame,
     unsupported_row,
 )
+from tests.validation.runs import many_cases
 
 
 def projection(cycles: float, **changes: object) -> Projection:
@@ -106,6 +108,23 @@ def test_are_counters_held_to_their_own_tolerance(measured: pd.DataFrame, predic
     assert found["warp_insts"].within == 50.0 and found["warp_insts"].tolerance == 0.1
     assert found["smem_bank_conflicts"].within == 100.0
     assert "smem_wavefronts" not in found  # not measured
+
+
+def test_is_the_worst_case_named_and_the_time_judged(measured: pd.DataFrame, predicted: pd.DataFrame) -> None:
+    check = evaluate(measured, predicted).splits["check"]
+    assert check.worst["all"] == check.worst["gemm"] == Worst("b", pytest.approx(-30.0))
+    assert check.worst["< 15 us"].id == "a"
+    assert check.compiled == {"gemm": 2}
+    assert check.times["all"].n == 2 and check.times["gemm"].median == pytest.approx(54.4, abs=0.1)
+    assert {name: summary.n for name, summary in check.classes.items()} == {"memory": 2}
+
+
+def test_are_shares_compared_in_points_and_problems_ranked() -> None:
+    check = evaluate(*many_cases()).splits["check"]
+    found = {item.counter: item for item in check.agreements}
+    assert found["l2_hit_rate"].unit == "points" and found["l2_hit_rate"].median == pytest.approx(5.0)
+    assert found["stall_wait"].median == pytest.approx(25.0) and found["stall_selected"].p90 == pytest.approx(0.0)
+    assert check.rankings and all(row["n"] >= 8 and row["regret"] >= 0 for row in check.rankings)
 
 
 def test_is_a_file_without_measurements_no_error(measured: pd.DataFrame, predicted: pd.DataFrame) -> None:

@@ -9,7 +9,8 @@ import pytest
 
 from simulator.errors import Unsupported
 from simulator.validation.library_times import library_time_us
-from simulator.validation.tile_designs import design_of, kendall_tau, rankings
+from simulator.validation.ranking import kendall_tau, rankings
+from simulator.validation.tile_designs import design_of
 
 SHAPE = json.dumps({"M": 4096, "N": 4096, "K": 4096})
 TRITON = {"BM": 128, "BN": 128, "BK": 64, "stages": 3, "warps": 4, "GM": 8}
@@ -42,7 +43,8 @@ def test_regret_is_what_the_pick_costs_over_the_best() -> None:
     table = pd.DataFrame(
         {"kernel": "k", "dtype": "bf16", "shape": "s", "cycles": range(100, 100 + n), "design_cycles": [50, *[9] * (n - 1)]}
     )
-    (row,) = rankings(table).to_dict("records")
+    (row,) = rankings(table, n, "design_cycles").to_dict("records")
+    assert rankings(table, n + 1, "design_cycles").empty
     assert row["n"] == n and row["regret"] == pytest.approx(0.01)
 
 
