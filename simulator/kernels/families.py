@@ -75,7 +75,7 @@ def parse_design(values: object, where: str) -> BaseModel:
     try:
         return FAMILIES[str(kind)].model.model_validate(values)
     except ValidationError as error:
-        raise UserError(f"{where}: {_sentence(error, FAMILIES[str(kind)].model)}") from error
+        raise UserError(f"{where}: {sentence_of(error, FAMILIES[str(kind)].model)}") from error
 
 
 def load_design(path: Path) -> BaseModel:
@@ -89,7 +89,8 @@ def load_design(path: Path) -> BaseModel:
     return parse_design(values, str(path))
 
 
-def _sentence(error: ValidationError, model: type[BaseModel]) -> str:
+def sentence_of(error: ValidationError, model: type[BaseModel]) -> str:
+    """The first problem of values for ``model``: its field, its value and what is valid."""
     first = error.errors(include_url=False)[0]
     field = ".".join(str(part) for part in first["loc"])
     if first["type"] == "extra_forbidden":

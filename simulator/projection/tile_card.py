@@ -170,6 +170,13 @@ def make_card(design: BaseModel, hw: HardwareConfig, library_us: float | None = 
     )
 
 
+def project_parts(ready: BaseModel, hw: HardwareConfig, resident: Occupancy) -> SampledProjection:
+    """A design (as ``ready_to_build`` gives it) from parts of its work, at the fidelity of a card."""
+    family = family_of(ready)
+    sample = choose_sample(family.extent_of(ready), SAMPLE_STEPS)
+    return _project(family, ready, hw, resident, sample, CARD_BUDGET, settles_clock=True)
+
+
 def _project(
     family: Family, design: Any, hw: HardwareConfig, resident: Occupancy, sample: Sample, budget: Budget, settles_clock: bool
 ) -> SampledProjection:

@@ -11,13 +11,11 @@ import json
 import os
 import tempfile
 from dataclasses import dataclass, field
-from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 from simulator.errors import UserError
-from simulator.validation.cache import cache_folder
+from simulator.validation.cache import cache_folder, version_of
 
 STORE_FORMAT = 1
 RESULT_ROOMS = ("device", "hw", "isa", "lower", "memory", "projection", "sm", "study/work.py")
@@ -25,20 +23,9 @@ RESULT_ROOMS = ("device", "hw", "isa", "lower", "memory", "projection", "sm", "s
 KIND = "projections"
 
 
-@cache
 def simulator_version() -> str:
     """Package version and a digest of the sources that decide a projection: ``0.1.0+1f2e3d4c5b6a``."""
-    package = Path(__file__).resolve().parents[1]
-    digest = hashlib.sha256()
-    for room in RESULT_ROOMS:
-        for source in sorted((package / room).rglob("*.py")) or [package / room]:
-            digest.update(source.relative_to(package).as_posix().encode())
-            digest.update(source.read_bytes())
-    try:
-        number = version("kernelcast")
-    except PackageNotFoundError:
-        number = "0"
-    return f"{number}+{digest.hexdigest()[:12]}"
+    return version_of(RESULT_ROOMS)
 
 
 def result_key(chip_digest: str, trace_digest: str, instruction_budget: int) -> str:

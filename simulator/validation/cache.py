@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from functools import cache
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from simulator.errors import UserError
@@ -28,15 +29,29 @@ def cache_folder(kind: str) -> Path:
 
 
 @cache
-def builder_version() -> str:
-    """Digest of the source of every room that builds traces."""
+def source_digest(rooms: tuple[str, ...]) -> str:
+    """Digest of the source of ``rooms`` (folders or files of the package)."""
     package = Path(__file__).resolve().parents[1]
     digest = hashlib.sha256()
-    for room in BUILDER_ROOMS:
-        for source in sorted((package / room).rglob("*.py")):
-            digest.update(str(source.relative_to(package)).encode())
+    for room in rooms:
+        for source in sorted((package / room).rglob("*.py")) or [package / room]:
+            digest.update(source.relative_to(package).as_posix().encode())
             digest.update(source.read_bytes())
     return digest.hexdigest()
+
+
+def version_of(rooms: tuple[str, ...]) -> str:
+    """Package version and a digest of the sources of ``rooms``: ``0.1.0+1f2e3d4c5b6a``."""
+    try:
+        number = version("kernelcast")
+    except PackageNotFoundError:
+        number = "0"
+    return f"{number}+{source_digest(rooms)[:12]}"
+
+
+def builder_version() -> str:
+    """Digest of the source of every room that builds traces."""
+    return source_digest(BUILDER_ROOMS)
 
 
 def trace_path(cubin: bytes, launch: str, options: str = "") -> Path:
