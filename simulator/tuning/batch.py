@@ -85,15 +85,15 @@ class Processes:
 
     def __call__(self, jobs: Sequence[Job]) -> list[Simulated]:
         if self.n <= 1:
-            return [self._told(simulate_design(job)) for job in jobs]
+            found = []
+            for job in jobs:
+                found.append(simulate_design(job))
+                self.done()
+            return found
         return run_all(
             jobs, simulate_design, self.n, lost=lambda job: Simulated(job.design, failure=WORKER_DIED),
-            on_done=self._told, workers=self._workers,
+            on_done=lambda one: self.done(), workers=self._workers,
         )  # fmt: skip
-
-    def _told(self, found: Simulated) -> Simulated:
-        self.done()
-        return found
 
 
 def read_shapes(path: Path, family: str) -> list[BaseModel]:

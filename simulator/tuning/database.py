@@ -147,8 +147,9 @@ class Database:
         """Write a row, in the place of the one with the same key."""
         problem = tunable(entry.family).problem.model_validate(entry.document["problem"])
         row = (
-            key_of(entry.chip_digest, entry.version, problem), entry.chip, entry.chip_digest, entry.version, entry.family, entry.dtype,
-            json.dumps(entry.shape), entry.time_us, json.dumps(entry.document), json.dumps(entry.envelope), json.dumps(entry.fallback),
+            key_of(entry.chip_digest, entry.version, problem), entry.chip, entry.chip_digest, entry.version, entry.family,
+            entry.dtype, json.dumps(entry.shape), entry.time_us, json.dumps(entry.document), json.dumps(entry.envelope),
+            json.dumps(entry.fallback),
         )  # fmt: skip
         with self._opened() as connection:
             connection.execute("BEGIN IMMEDIATE")
@@ -181,7 +182,9 @@ class Database:
 
 
 def _entry(row: tuple[Any, ...]) -> Entry:
-    return Entry(*row[:5], json.loads(row[5]), row[6], *(json.loads(text) for text in row[7:]))
+    chip, chip_digest, version, family, dtype, shape, time_us, *rest = row
+    document, envelope, fallback = (json.loads(text) for text in rest)
+    return Entry(chip, chip_digest, version, family, dtype, json.loads(shape), time_us, document, envelope, fallback)
 
 
 def _order(entry: Entry) -> tuple[Any, ...]:

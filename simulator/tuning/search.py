@@ -94,14 +94,14 @@ def tune(problem: BaseModel, hw: HardwareConfig, effort: Effort | None = None, r
     parts = sorted(search.found.items(), key=lambda item: (item[1].time_us, item[0]))
     failed = [one for _, one in parts if one.failure]
     running = [one for _, one in parts if not one.failure]
-    if not running:
-        reason = f"; the first: {failed[0].failure}" if failed else ""
-        raise UserError(f"{title(problem)}: none of {len(failed)} simulated designs runs on {hw.name}{reason}")
     finals = run([Job(one.design, hw, whole=True) for one in running[: effort.n_whole]])
+    if all(one.failure for one in finals):
+        reason = (finals or failed)[0].failure
+        raise UserError(f"{title(problem)}: none of {len(parts)} simulated designs runs on {hw.name}; the first: {reason}")
     ranked = sorted((one for one in finals if not one.failure), key=lambda one: one.time_us)
     return Tuned(
         problem, hw.name, hw.digest(), tuple(ranked), tuple(running[effort.n_whole :]),
-        tuple([*failed, *(one for one in finals if one.failure)]), len(designs), screened, time.perf_counter() - started,
+        (*failed, *(one for one in finals if one.failure)), len(designs), screened, time.perf_counter() - started,
     )  # fmt: skip
 
 

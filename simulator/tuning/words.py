@@ -1,0 +1,28 @@
+"""A design in words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def describe(design: dict[str, Any]) -> str:
+    """Its tile, stages and warps, and what is not usual: ``128x256x64 4 stages 8+4 warps persistent``. ``design``: plain values."""
+    producers = design.get("producer_warps", 0)
+    parts = ["x".join(str(value) for value in design.get("tile", {}).values())]
+    parts += [f"{design['stages']} stages"] if "stages" in design else []
+    parts += [f"{design['warps']}{f'+{producers}' if producers else ''} warps"] if "warps" in design else []
+    if design.get("multiply", "wgmma") != "wgmma":
+        parts.append(str(design["multiply"]))
+    if design.get("loads", "tma") != "tma":
+        parts.append(str(design["loads"]))
+    if design.get("schedule", "cooperative") != "cooperative":
+        parts.append("ping-pong")
+    parts += [name.replace("_", "-") for name in ("persistent", "stream_k") if design.get(name)]
+    if design.get("split_k", 1) > 1:
+        parts.append(f"split-k {design['split_k']}")
+    if design.get("cluster", 1) > 1:
+        parts.append(f"cluster {design['cluster']} ({design['multicast']} shared)")
+    parts += [f"group {design['group_m']}"] if "group_m" in design else []
+    if design.get("epilogue", "tma") != "tma":
+        parts.append(f"{design['epilogue']} stores")
+    return " ".join(part for part in parts if part)
