@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 FAILED = 1
 DEFAULT_FAMILY = "gemm"
+FAMILY_HELP = "What to tune (gemm), with its problem as options: --m 4096 --n 4096 --k 4096 --dtype bf16."
+ENVELOPE_HELP = "What a design may lose at another shape and still hold there (kept in the database)."
 
 
 def register(app: typer.Typer) -> None:
@@ -32,7 +34,7 @@ def register(app: typer.Typer) -> None:
 
 def tune(
     context: typer.Context,
-    family: Annotated[str, typer.Argument(metavar="[FAMILY]", help="What to tune (gemm), with its problem as --m --n --k --dtype ...")] = DEFAULT_FAMILY,  # fmt: skip
+    family: Annotated[str, typer.Argument(metavar="[FAMILY]", help=FAMILY_HELP)] = DEFAULT_FAMILY,
     hw: Annotated[str | None, typer.Option(help="Chip: a name, or a YAML file. [required to tune]")] = None,
     overrides: Annotated[list[str] | None, typer.Option("--set", metavar="PATH=VALUE", help="Override a hardware value.")] = None,
     shapes: Annotated[Path | None, typer.Option(metavar="FILE.csv", help="Many problems: columns m, n, k, dtype, ...")] = None,
@@ -42,7 +44,7 @@ def tune(
     export: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the database as .csv, .json, .py or .h.")] = None,
     top: Annotated[int, typer.Option(min=1, max=64, metavar="K", help="Designs to replay whole and to rank.")] = 4,
     simulate: Annotated[int, typer.Option(min=1, max=4096, metavar="N", help="Designs to simulate in parts.")] = 16,
-    envelope: Annotated[float, typer.Option(min=0, max=1000, metavar="PERCENT", help="What a design may lose at other shapes and still hold there.")] = 10.0,  # fmt: skip
+    envelope: Annotated[float, typer.Option(min=0, max=1000, metavar="PERCENT", help=ENVELOPE_HELP)] = 10.0,
     again: Annotated[bool, typer.Option("--again", help="Tune again what the database holds.")] = False,
     jobs: Annotated[int, typer.Option(min=0, help="Worker processes (0: in this one).")] = 1,
     json: Annotated[bool, typer.Option("--json", help="Write one JSON document to stdout.")] = False,
@@ -130,8 +132,7 @@ def _one(order: Order, problem: BaseModel, database: Database | None, again: boo
     if kept is not None and database is not None:
         stderr.print(f"{database.path} holds this problem; --again tunes it again")
         return _query(database, kept.family, _as_options(problem), order.hw.name, as_json)
-    total = order.effort.n_parts + order.effort.n_whole
-    with progress(title(problem), total) as advance, Processes(jobs, advance) as run:
+    with progress(title(problem), order.n_jobs) as advance, Processes(jobs, advance) as run:
         outcome = tune_one(order, problem, run)
     if outcome.tuned is None:
         raise UserError(outcome.failure)
@@ -146,7 +147,8 @@ def _one(order: Order, problem: BaseModel, database: Database | None, again: boo
 def _as_options(problem: BaseModel) -> list[str]:
     from simulator.tuning.families import shape_of
 
-    return [part for name, value in shape_of(problem).items() for part in (f"--{name}", str(value))] + ["--dtype", str(problem.dtype)]  # type: ignore[attr-defined]
+    named: dict[str, Any] = {**shape_of(problem), "dtype": problem.dtype}  # type: ignore[attr-defined]
+    return [f"--{name}={value}" for name, value in named.items()]
 
 
 def _document(outcome: Outcome) -> dict[str, Any]:

@@ -18,8 +18,9 @@ from simulator.tuning.words import describe
 def render(tuned: Tuned, top: int) -> RenderableType:
     """The ranked table, and what it rests on."""
     table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 1))
-    for name, where in (("#", "right"), ("design", "left"), ("time", "right"), ("TFLOP/s", "right"), ("of bound", "right"), ("occ.", "right"), ("bound by", "left")):  # fmt: skip
-        table.add_column(name, justify=where, no_wrap=name != "design")  # type: ignore[arg-type]
+    for name in ("#", "design", "time", "TFLOP/s", "of bound", "occ.", "bound by"):
+        is_text = name in ("design", "bound by")
+        table.add_column(name, justify="left" if is_text else "right", no_wrap=name != "design")
     for number, one in enumerate(tuned.ranked[:top], start=1):
         table.add_row(
             str(number),
@@ -32,7 +33,7 @@ def render(tuned: Tuned, top: int) -> RenderableType:
             style="bold green" if number == 1 else "",
         )
     lines: list[RenderableType] = [Text.assemble((title(tuned.problem), "bold"), f" on {tuned.hw}"), table]
-    note = f"{tuned.n_space:,} designs screened, {tuned.n_simulated} simulated, the best {len(tuned.ranked)} of them replayed whole"
+    note = f"{tuned.n_space:,} designs screened, {tuned.n_simulated} simulated in parts, the best {len(tuned.ranked)} whole"
     lines.append(Text(f"{note}; {tuned.seconds:.1f} s", style="dim"))
     if tuned.failed:
         lines.append(Text(f"{len(tuned.failed)} designs could not run: {tuned.failed[0].failure}", style="yellow"))

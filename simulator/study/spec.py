@@ -53,10 +53,11 @@ class KernelEntry(Part):
     def _one_source(self) -> Self:
         given = [name for name in ("trace", "cubin", "tile", "suite") if getattr(self, name)]
         if len(given) != 1:
-            raise ValueError(f"a kernel has exactly one of trace, cubin, tile, suite; this one has {' and '.join(given) or 'none'}")
+            has = " and ".join(given) or "none"
+            raise ValueError(f"a kernel has exactly one of trace, cubin, tile, suite; this one has {has}")
         if (self.cubin is None) != (self.launch is None):
             raise ValueError("launch goes with cubin: give both, or neither")
-        if self.retune and self.tile is None:
+        if self.retune and self.tile is None and self.suite is None:
             raise ValueError("retune goes with a tile design; a compiled kernel has its tile built in")
         if isinstance(self.tile, dict) and self.name is None:
             raise ValueError("a tile design that is written out needs a name")

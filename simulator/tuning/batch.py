@@ -42,6 +42,11 @@ class Order:
     effort: Effort
     loss: float | None = DEFAULT_LOSS
 
+    @property
+    def n_jobs(self) -> int:
+        """Simulations of one problem, without those of its envelope, which are not known beforehand."""
+        return self.effort.n_parts + self.effort.n_whole
+
 
 def tune_one(
     order: Order, problem: BaseModel, run: Callable[[Sequence[Job]], list[Simulated]] = serially

@@ -158,6 +158,7 @@ HEADER = """// {origin}
 
 #include <cstddef>
 #include <cstring>
+#include <initializer_list>
 
 namespace kernelcast {{
 
@@ -259,7 +260,7 @@ def _header_family(family: str, rows: list[Row]) -> str:
         for design in (row["design"], row["fallback"]):
             fields |= {name: type(value) for name, value in design.items()}
     lines = [
-        f'    {{"{row["dtype"]}", {_array(row["shape"])}, {_array(row["low"])}, {_array(row["high"])}, {_array(row["multiples"])},\n'
+        f'    {{"{row["dtype"]}", {", ".join(_array(row[name]) for name in ("shape", "low", "high", "multiples"))},\n'
         f"     {_design(row['design'], fields)},\n"
         f"     {_array(row['fallback_multiples'])}, {_design(row['fallback'], fields)}}},"
         for row in rows

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ValidationError
 from simulator.errors import UserError
 from simulator.hw.config import HardwareConfig
 from simulator.kernels.families import sentence_of
-from simulator.tuning import gemm_model, gemm_space
+from simulator.tuning import gemm_columns, gemm_model, gemm_space
 from simulator.tuning.designs import Designs, Estimate
 
 
@@ -38,12 +38,12 @@ class Tunable:
 
 TUNABLE = {
     "gemm": Tunable(
-        problem=gemm_space.GemmProblem,
+        problem=gemm_columns.GemmProblem,
         extents=("m", "n", "k"),
         space=gemm_space.space,
         estimate=gemm_model.estimate,
-        design_of=gemm_space.design_of,
-        row_of=gemm_space.row_of,
+        design_of=gemm_columns.design_of,
+        row_of=gemm_columns.row_of,
         near=gemm_space.NEAR,
         steps=gemm_space.STEPS,
         preference=gemm_space.preference,

@@ -13,8 +13,8 @@ from simulator.errors import UserError
 from simulator.hw.config import HardwareConfig
 from simulator.kernels.gemm_design import GemmDesign
 from simulator.tuning.designs import concatenate, one_row
+from simulator.tuning.gemm_columns import GemmProblem, row_of
 from simulator.tuning.gemm_model import estimate
-from simulator.tuning.gemm_space import GemmProblem, row_of
 from simulator.tuning.search import Effort, tune
 from simulator.tuning.simulate import as_json
 from simulator.tuning.words import describe
@@ -38,17 +38,17 @@ def against_library(
     """``rows`` (id, kernel, dtype, shape, split, median_us, ncu_time_ns) of the library with the best design's projected time:
     ``measured_us`` in the profiler, ``timed_us`` between events (with the launch), ``projected_us``, NaN where none is legal."""
     found = []
-    for row in rows[rows.kernel == LIBRARY_KERNEL].itertuples():
-        problem = problem_of_row(str(row.dtype), str(row.shape))
+    for row in rows[rows.kernel == LIBRARY_KERNEL].to_dict("records"):
+        problem = problem_of_row(row["dtype"], row["shape"])
         try:
             best = tune(problem, hw, effort).best
             projected, design = best.time_us, describe(as_json(best.design))
         except UserError as error:
             projected, design = float("nan"), str(error)
         shape = f"{problem.m}x{problem.n}x{problem.k}"
-        times = {"measured_us": row.ncu_time_ns / 1e3, "timed_us": row.median_us, "projected_us": projected}
-        found.append({"id": row.id, "dtype": problem.dtype, "shape": shape, "split": row.split, **times, "design": design})
-        done(str(row.id))
+        times = {"measured_us": row["ncu_time_ns"] / 1e3, "timed_us": row["median_us"], "projected_us": projected}
+        found.append({"id": row["id"], "dtype": problem.dtype, "shape": shape, "split": row["split"], **times, "design": design})
+        done(str(row["id"]))
     return pd.DataFrame(found)
 
 
@@ -57,12 +57,11 @@ def library_errors(table: pd.DataFrame) -> pd.DataFrame:
     known = table.dropna(subset=["projected_us"])
     error = known.projected_us / known.measured_us - 1
     is_long = known.timed_us >= 50
-    return pd.DataFrame(
-        [
-            {"rows": name, "n": int(mask.sum()), "median": error[mask].abs().median(), "mean": error[mask].abs().mean(), "bias": error[mask].mean()}
-            for name, mask in (("50 us and more", is_long), ("shorter", ~is_long))
-        ]
-    )  # fmt: skip
+    found = []
+    for name, mask in (("50 us and more", is_long), ("shorter", ~is_long)):
+        e = error[mask]
+        found.append({"rows": name, "n": len(e), "median": e.abs().median(), "mean": e.abs().mean(), "bias": e.mean()})
+    return pd.DataFrame(found)
 
 
 def picks(simulated: pd.DataFrame, hw: HardwareConfig) -> pd.DataFrame:

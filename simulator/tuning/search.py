@@ -90,7 +90,8 @@ def tune(problem: BaseModel, hw: HardwareConfig, effort: Effort | None = None, r
     search = _Search(family, problem, designs, order, hw, run)
     n_first = max(1, round(effort.n_parts * FIRST_SHARE))
     search.simulate(search.promising(n_first))
-    search.simulate(search.neighbours(effort.n_parts - n_first))
+    search.simulate(search.neighbours(effort.n_parts - len(search.found)))
+    search.simulate(search.promising(effort.n_parts - len(search.found)))
     parts = sorted(search.found.items(), key=lambda item: (item[1].time_us, item[0]))
     failed = [one for _, one in parts if one.failure]
     running = [one for _, one in parts if not one.failure]
@@ -127,18 +128,17 @@ class _Search:
         self.found |= dict(zip(rows, self.run(jobs), strict=True))
 
     def promising(self, n: int) -> list[int]:
-        """The first rows of the screen that are no near-copies of each other."""
+        """The first untried rows of the screen that are no near-copies of each other."""
         best = self.designs.first_of(self.family.near, self.order)
         per_tile: dict[tuple[int, ...], int] = {}
         chosen: list[int] = []
         for row in best.tolist():
-            tile = tuple(int(self.designs[name][row]) for name in self.family.near[:2])
-            if per_tile.get(tile, 0) >= MOST_OF_A_TILE:
-                continue
-            per_tile[tile] = per_tile.get(tile, 0) + 1
-            chosen.append(row)
-            if len(chosen) == n:
+            if len(chosen) >= n:
                 break
+            tile = tuple(int(self.designs[name][row]) for name in self.family.near[:2])
+            per_tile[tile] = per_tile.get(tile, 0) + 1
+            if per_tile[tile] <= MOST_OF_A_TILE and row not in self.found:
+                chosen.append(row)
         return chosen
 
     def neighbours(self, n: int) -> list[int]:

@@ -6,9 +6,10 @@ from typing import Any
 
 
 def describe(design: dict[str, Any]) -> str:
-    """Its tile, stages and warps, and what is not usual: ``128x256x64 4 stages 8+4 warps persistent``. ``design``: plain values."""
+    """Tile, stages, warps, and what is not usual, of plain values: ``128x256x64 4 stages 8+4 warps persistent group 8``."""
     producers = design.get("producer_warps", 0)
-    parts = ["x".join(str(value) for value in design.get("tile", {}).values())]
+    tile = design.get("tile", {})
+    parts = ["x".join(str(tile[name]) for name in ("m", "n", "k") if name in tile)]
     parts += [f"{design['stages']} stages"] if "stages" in design else []
     parts += [f"{design['warps']}{f'+{producers}' if producers else ''} warps"] if "warps" in design else []
     if design.get("multiply", "wgmma") != "wgmma":
