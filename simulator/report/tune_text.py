@@ -7,7 +7,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from simulator.report.format import duration
+from simulator.report.format import duration, words
 from simulator.tuning.families import title
 from simulator.tuning.query import ENVELOPE, EXACT, Answer
 from simulator.tuning.search import Tuned
@@ -29,7 +29,7 @@ def render(tuned: Tuned, top: int) -> RenderableType:
             f"{one.tflops:,.0f}" if one.tflops >= 10 else f"{one.tflops:.2f}",
             f"{one.bound_share:.0%}",
             f"{one.occupancy:.0%}",
-            one.bound_by.replace("_", " "),
+            words(one.bound_by),
             style="bold green" if number == 1 else "",
         )
     lines: list[RenderableType] = [Text.assemble((title(tuned.problem), "bold"), f" on {tuned.hw}"), table]
@@ -49,7 +49,7 @@ def _adds(design: BaseModel) -> bool:
 def batch_line(tuned: Tuned) -> Text:
     """One problem of many."""
     best = tuned.best
-    head = f"{title(tuned.problem):34} {duration(best.time_us):>9}  {best.bound_by:13} "
+    head = f"{title(tuned.problem):34} {duration(best.time_us):>9}  {words(best.bound_by):13} "
     return Text(head + describe(as_json(best.design)))
 
 
