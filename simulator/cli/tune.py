@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from simulator.hw.config import HardwareConfig
     from simulator.tuning.batch import Order, Outcome
     from simulator.tuning.database import Database
+    from simulator.tuning.query import Chip
     from simulator.tuning.search import Tuned
 
 FAILED = 1
@@ -34,7 +35,7 @@ def register(app: typer.Typer) -> None:
 
 def tune(
     context: typer.Context,
-    family: Annotated[str, typer.Argument(metavar="[FAMILY]", help=FAMILY_HELP)] = DEFAULT_FAMILY,
+    family: Annotated[str, typer.Argument(metavar="FAMILY", help=FAMILY_HELP)] = DEFAULT_FAMILY,
     hw: Annotated[str | None, typer.Option(help="Chip: a name, or a YAML file. [required to tune]")] = None,
     overrides: Annotated[list[str] | None, typer.Option("--set", metavar="PATH=VALUE", help="Override a hardware value.")] = None,
     shapes: Annotated[Path | None, typer.Option(metavar="FILE.csv", help="Many problems: columns m, n, k, dtype, ...")] = None,
@@ -46,7 +47,7 @@ def tune(
     simulate: Annotated[int, typer.Option(min=1, max=4096, metavar="N", help="Designs to simulate in parts.")] = 16,
     envelope: Annotated[float, typer.Option(min=0, max=1000, metavar="PERCENT", help=ENVELOPE_HELP)] = 10.0,
     again: Annotated[bool, typer.Option("--again", help="Tune again what the database holds.")] = False,
-    jobs: Annotated[int, typer.Option(min=0, help="Worker processes (0: in this one).")] = 1,
+    jobs: Annotated[int, typer.Option(min=0, metavar="N", help="Worker processes (0: in this one).")] = 1,
     json: Annotated[bool, typer.Option("--json", help="Write one JSON document to stdout.")] = False,
 ) -> None:
     """Screen every legal design of a problem, simulate the most promising, rank them; keep the best in a database."""
@@ -60,9 +61,9 @@ def tune(
     tunable(family)
     if export is not None:
         _refuse_options(context.args)
-        return _export(_needed(db, "--export"), hw, export)
+        return _export(_needed(db, "--export"), _named(hw, overrides), export)
     if query:
-        return _query(_needed(db, "--query"), family, context.args, hw, json)
+        return _query(_needed(db, "--query"), family, context.args, _named(hw, overrides), json)
     problems = _problems(family, context.args, shapes, suite)
     if hw is None:
         raise UserError("Missing option '--hw' (see kernelcast tune --help)")
@@ -86,6 +87,16 @@ def _needed(db: Path | None, option: str) -> Database:
 def _refuse_options(options: Sequence[str]) -> None:
     if options:
         raise UserError(f"tune: option '{options[0]}' does not go with --export, --shapes or --suite")
+
+
+def _named(hw: str | None, overrides: list[str] | None) -> Chip | None:
+    from simulator.hw.loader import load_hw
+    from simulator.tuning.query import Chip
+
+    if hw is None:
+        return None
+    chip = load_hw(hw, tuple(overrides or ()))
+    return Chip(chip.name, chip.digest())
 
 
 def _chip(hw: str, overrides: list[str] | None) -> HardwareConfig:
@@ -127,11 +138,12 @@ def _one(order: Order, problem: BaseModel, database: Database | None, again: boo
     from simulator.report.tune_text import render
     from simulator.tuning.batch import Processes, tune_one
     from simulator.tuning.families import title
+    from simulator.tuning.query import Chip
 
     kept = None if database is None or again else database.get(order.hw.digest(), problem)
     if kept is not None and database is not None:
         stderr.print(f"{database.path} holds this problem; --again tunes it again")
-        return _query(database, kept.family, _as_options(problem), order.hw.name, as_json)
+        return _query(database, kept.family, _as_options(problem), Chip(order.hw.name, order.hw.digest()), as_json)
     with progress(title(problem), order.n_jobs) as advance, Processes(jobs, advance) as run:
         outcome = tune_one(order, problem, run)
     if outcome.tuned is None:
@@ -196,24 +208,24 @@ def _many(
         raise typer.Exit(FAILED)
 
 
-def _query(database: Database, family: str, options: list[str], hw: str | None, as_json: bool) -> None:
+def _query(database: Database, family: str, options: list[str], chip: Chip | None, as_json: bool) -> None:
     from simulator.report.tune_text import render_answer
     from simulator.tuning.families import shape_of
     from simulator.tuning.query import query
 
     problem: Any = _problem(family, options)
-    found = query(database, family, problem.dtype, shape_of(problem), None if hw is None else Path(hw).stem)
+    found = query(database, family, problem.dtype, shape_of(problem), chip)
     if as_json:
         emit_json(found.to_json())
     else:
         stdout().print(render_answer(found))
 
 
-def _export(database: Database, hw: str | None, path: Path) -> None:
+def _export(database: Database, chip: Chip | None, path: Path) -> None:
     from simulator.tuning.export import export
     from simulator.tuning.query import one_chip
 
     require_writable(path)
-    entries = one_chip(database.entries(), None if hw is None else Path(hw).stem, database.path)
+    entries = one_chip(database.entries(), chip, database.path)
     atomic_write(path, export(entries, path))
     stdout().print(f"{len(entries)} designs written to {path}")

@@ -55,24 +55,35 @@ def distance(a: Shape, b: Shape) -> float:
     return found
 
 
-def one_chip(entries: Sequence[Entry], chip: str | None, path: object) -> list[Entry]:
+@dataclass(frozen=True)
+class Chip:
+    """A chip as asked for: by ``digest`` of its configuration where the database has that form of it, else by ``name``."""
+
+    name: str
+    digest: str
+
+
+def one_chip(entries: Sequence[Entry], chip: Chip | None, path: object) -> list[Entry]:
     """The rows of ``chip`` (the only one, if it is not named), one a shape: of this simulator where there is one, else of the
     last version by name. UserError where that leaves nothing, or a choice."""
-    chips = list(dict.fromkeys(entry.chip for entry in entries))
-    if chip is None and len(chips) > 1:
-        raise UserError(f"{path} holds designs for {', '.join(chips)}: name one with --hw")
+    own = [entry for entry in entries if chip is None or entry.chip == chip.name]
+    if chip is not None and any(entry.chip_digest == chip.digest for entry in own):
+        own = [entry for entry in own if entry.chip_digest == chip.digest]
+    forms = list(dict.fromkeys(f"{entry.chip} ({entry.chip_digest[:8]})" for entry in own))
+    if len(forms) > 1:
+        raise UserError(f"{path} holds designs for {', '.join(forms)}: name one with --hw, and --set where values were changed")
+    if not own:
+        known = ", ".join(dict.fromkeys(entry.chip for entry in entries)) or "none"
+        what = f" for {chip.name}" if chip else ""
+        raise UserError(f"{path} holds no design{what} (chips: {known}); tune it with --db {path}")
     current = tuner_version()
     kept: dict[tuple[Any, ...], Entry] = {}
-    for entry in sorted(entries, key=lambda one: (one.version == current, one.version)):
-        if chip is None or entry.chip == chip:
-            kept[entry.family, entry.dtype, *entry.shape.values()] = entry
-    if not kept:
-        what = f" for {chip}" if chip else ""
-        raise UserError(f"{path} holds no design{what} (chips: {', '.join(chips) or 'none'}); tune it with --db {path}")
+    for entry in sorted(own, key=lambda one: (one.version == current, one.version)):
+        kept[entry.family, entry.dtype, *entry.shape.values()] = entry
     return [kept[key] for key in sorted(kept)]
 
 
-def query(database: Database, family: str, dtype: str, shape: Shape, chip: str | None = None) -> Answer:
+def query(database: Database, family: str, dtype: str, shape: Shape, chip: Chip | None = None) -> Answer:
     """The design for ``shape``. UserError where the database has none for that family, dtype or chip."""
     rows = database.entries(family, dtype)
     if not rows:

@@ -6,6 +6,7 @@ import importlib.util
 import json
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ import pytest
 from simulator.errors import UserError
 from simulator.tuning.database import Database
 from simulator.tuning.export import export
-from simulator.tuning.query import Answer, one_chip, query
+from simulator.tuning.query import Answer, Chip, one_chip, query
 from tests.tuning.entries import ENTRIES, QUESTIONS, entry
 
 
@@ -56,11 +57,21 @@ def test_is_what_it_cannot_answer_one_sentence(database: Database, question: tup
 def test_must_one_of_several_chips_be_named(database: Database) -> None:
     database.put(entry(chip="next"))
     rows = database.entries()
-    with pytest.raises(UserError, match="h200, next: name one with --hw"):
+    digest = rows[0].chip_digest
+    with pytest.raises(UserError, match=r"h200 \(\w+\), next \(\w+\): name one with --hw"):
         one_chip(rows, None, "d.db")
-    assert {one.chip for one in one_chip(rows, "next", "d.db")} == {"next"}
+    assert {one.chip for one in one_chip(rows, Chip("next", digest), "d.db")} == {"next"}
     with pytest.raises(UserError, match="no design for b200"):
-        one_chip(rows, "b200", "d.db")
+        one_chip(rows, Chip("b200", digest), "d.db")
+
+
+def test_are_forms_of_a_chip_kept_apart(database: Database) -> None:
+    database.put(replace(ENTRIES[0], chip_digest="changed"))
+    rows = database.entries()
+    assert len(one_chip(rows, Chip("h200", "changed"), "d.db")) == 1
+    assert len(one_chip(rows, Chip("h200", ENTRIES[0].chip_digest), "d.db")) == len(ENTRIES)
+    with pytest.raises(UserError, match="--set where values were changed"):
+        one_chip(rows, Chip("h200", "neither"), "d.db")
 
 
 def test_does_the_python_table_answer_as_the_database(database: Database, tmp_path: Path) -> None:
