@@ -63,7 +63,7 @@ def tune(
         _refuse_options(context.args)
         return _export(_needed(db, "--export"), _named(hw, overrides), export)
     if query:
-        return _query(_needed(db, "--query"), family, context.args, _named(hw, overrides), json)
+        return _answer(_needed(db, "--query"), _problem(family, context.args), _named(hw, overrides), json)
     problems = _problems(family, context.args, shapes, suite)
     if hw is None:
         raise UserError("Missing option '--hw' (see kernelcast tune --help)")
@@ -143,7 +143,7 @@ def _one(order: Order, problem: BaseModel, database: Database | None, again: boo
     kept = None if database is None or again else database.get(order.hw.digest(), problem)
     if kept is not None and database is not None:
         stderr.print(f"{database.path} holds this problem; --again tunes it again")
-        return _query(database, kept.family, _as_options(problem), Chip(order.hw.name, order.hw.digest()), as_json)
+        return _answer(database, problem, Chip(order.hw.name, order.hw.digest()), as_json)
     with progress(title(problem), order.n_jobs) as advance, Processes(jobs, advance) as run:
         outcome = tune_one(order, problem, run)
     if outcome.tuned is None:
@@ -154,13 +154,6 @@ def _one(order: Order, problem: BaseModel, database: Database | None, again: boo
         emit_json(_document(outcome))
     else:
         stdout().print(render(outcome.tuned, order.effort.n_whole))
-
-
-def _as_options(problem: BaseModel) -> list[str]:
-    from simulator.tuning.families import shape_of
-
-    named: dict[str, Any] = {**shape_of(problem), "dtype": problem.dtype}  # type: ignore[attr-defined]
-    return [f"--{name}={value}" for name, value in named.items()]
 
 
 def _document(outcome: Outcome) -> dict[str, Any]:
@@ -208,13 +201,13 @@ def _many(
         raise typer.Exit(FAILED)
 
 
-def _query(database: Database, family: str, options: list[str], chip: Chip | None, as_json: bool) -> None:
+def _answer(database: Database, asked: BaseModel, chip: Chip | None, as_json: bool) -> None:
     from simulator.report.tune_text import render_answer
-    from simulator.tuning.families import shape_of
+    from simulator.tuning.families import precision_of, shape_of
     from simulator.tuning.query import query
 
-    problem: Any = _problem(family, options)
-    found = query(database, family, problem.dtype, shape_of(problem), chip)
+    problem: Any = asked
+    found = query(database, problem.kind, precision_of(problem), shape_of(problem), chip)
     if as_json:
         emit_json(found.to_json())
     else:

@@ -19,7 +19,7 @@ from pydantic import BaseModel
 
 from simulator.errors import UserError
 from simulator.tuning.envelope import Envelope, Fallback
-from simulator.tuning.families import shape_of, tunable
+from simulator.tuning.families import precision_of, shape_of, tunable
 from simulator.tuning.search import Tuned
 from simulator.validation.cache import version_of
 
@@ -40,7 +40,7 @@ CREATE TABLE IF NOT EXISTS designs (
     chip_digest TEXT NOT NULL,
     version TEXT NOT NULL,          -- of the simulator
     family TEXT NOT NULL,
-    dtype TEXT NOT NULL,
+    dtype TEXT NOT NULL,            -- and options that are not as usual: bf16 bias=true
     shape TEXT NOT NULL,            -- JSON: extents in order
     time_us REAL NOT NULL,          -- of the best design
     document TEXT NOT NULL,         -- JSON: problem, ranked designs with times and intervals, how they were found
@@ -57,7 +57,8 @@ def tuner_version() -> str:
 
 @dataclass(frozen=True)
 class Entry:
-    """One row. ``document``: as ``Tuned.to_json``; ``envelope`` and ``fallback``: as their ``to_json``."""
+    """One row. ``dtype``: with what else of the problem is not as usual (see ``precision_of``); ``document``: as
+    ``Tuned.to_json``; ``envelope`` and ``fallback``: as their ``to_json``."""
 
     chip: str
     chip_digest: str
@@ -84,7 +85,7 @@ def entry_of(tuned: Tuned, envelope: Envelope, fallback: Fallback) -> Entry:
     document["screened"].pop("seconds")
     problem: Any = tuned.problem
     return Entry(
-        tuned.hw, tuned.hw_digest, tuner_version(), problem.kind, problem.dtype, shape_of(problem), tuned.best.time_us,
+        tuned.hw, tuned.hw_digest, tuner_version(), problem.kind, precision_of(problem), shape_of(problem), tuned.best.time_us,
         document, envelope.to_json(), fallback.to_json(),
     )  # fmt: skip
 

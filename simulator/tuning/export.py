@@ -104,7 +104,8 @@ def _origin(entries: Sequence[Entry]) -> str:
 PYTHON = '''"""{origin}
 
 {functions} give (where from, design): "exact" (tuned for this shape), "envelope" (tuned nearby, still close
-to the best), "fallback" (a design that does everywhere), or None where no design can do the shape.
+to the best), "fallback" (a design that does everywhere), or None where no design can do the shape. dtype: with the
+options that are not as usual, as in "bf16 bias=true activation=gelu".
 """
 
 
@@ -153,7 +154,7 @@ HEADER = """// {origin}
 //
 // <family>_design(extents..., dtype) gives where the design comes from and the design: Exact (tuned for this shape),
 // Envelope (tuned nearby, still close to the best), Fallback (a design that does everywhere), Nothing where no design can do
-// the shape. C++11, no dependencies.
+// the shape. dtype: with the options that are not as usual, as in "bf16 bias=true activation=gelu". C++11, no dependencies.
 #pragma once
 
 #include <cstddef>

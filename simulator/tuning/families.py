@@ -85,6 +85,18 @@ def shape_of(problem: BaseModel) -> dict[str, int]:
     return {name: int(getattr(problem, name)) for name in family_of_problem(problem).extents}
 
 
+def precision_of(problem: BaseModel) -> str:
+    """The dtype, and whatever else of a problem is neither an extent nor as usual: ``bf16 bias=true activation=gelu``."""
+    family = family_of_problem(problem)
+    usual = {name: field.default for name, field in family.problem.model_fields.items()}
+    left_out = {"kind", "dtype", *family.extents}
+    words = [str(problem.dtype)]  # type: ignore[attr-defined]
+    for name, value in problem.model_dump(mode="json").items():
+        if name not in left_out and value != usual[name]:
+            words.append(f"{name}={str(value).lower()}")
+    return " ".join(words)
+
+
 def with_shape(model: BaseModel, shape: dict[str, int]) -> BaseModel:
     """The same problem or design with other extents."""
     return type(model).model_validate(model.model_dump() | shape)
@@ -92,4 +104,4 @@ def with_shape(model: BaseModel, shape: dict[str, int]) -> BaseModel:
 
 def title(problem: BaseModel) -> str:
     """``gemm 512x512x4096 bf16``."""
-    return f"{problem.kind} {'x'.join(map(str, shape_of(problem).values()))} {problem.dtype}"  # type: ignore[attr-defined]
+    return f"{problem.kind} {'x'.join(map(str, shape_of(problem).values()))} {precision_of(problem)}"  # type: ignore[attr-defined]

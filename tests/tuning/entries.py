@@ -39,6 +39,7 @@ ENTRIES = [
     entry(m=1024, stages=3, low={"m": 512, "n": 128, "k": 128}, high={"m": 4096, "n": 512, "k": 512}),
     entry(m=16, n=4096, k=4096, stages=4),
     entry(dtype="fp16", stages=5, tile={"m": 64, "n": 64, "k": 64}),
+    entry(bias=True, activation="gelu", stages=6, tile={"m": 64, "n": 64, "k": 64}),
 ]
 QUESTIONS = [
     (256, 256, 256, "bf16", "exact", 2),
@@ -48,6 +49,7 @@ QUESTIONS = [
     (16, 4096, 2048, "bf16", "fallback", 4),
     (300, 257, 256, "bf16", "fallback", 2),  # inside an envelope, but 257 columns are no whole stores
     (8192, 8192, 8192, "fp16", "fallback", 5),
+    (256, 256, 256, "bf16 bias=true activation=gelu", "exact", 6),
 ]
 """m, n, k, dtype; where the answer comes from, and its stages."""
 

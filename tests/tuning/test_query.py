@@ -46,7 +46,7 @@ def test_is_the_answer_exact_or_nearby_or_a_fallback(
     ("question", "said"),
     [
         ((256, 256, 255, "bf16"), "k a multiple of 8"),
-        ((256, 256, 256, "tf32"), "no gemm designs of tf32; it holds gemm bf16, gemm fp16"),
+        ((256, 256, 256, "tf32"), "no gemm designs of tf32; it holds gemm bf16, gemm bf16 bias=true activation=gelu, gemm fp16"),
     ],
 )
 def test_is_what_it_cannot_answer_one_sentence(database: Database, question: tuple[Any, ...], said: str) -> None:
