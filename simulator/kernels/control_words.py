@@ -94,6 +94,7 @@ def schedule(instructions: Sequence[Instruction], pending: Pending) -> None:
 
     A second pass keeps the scoreboards of the first and adds what a loop's own end leaves pending at its start.
     """
+    runs = _runs(instructions)
     for i, one in enumerate(instructions):
         start = pending.cycle
         for value in one.operands:
@@ -106,8 +107,22 @@ def schedule(instructions: Sequence[Instruction], pending: Pending) -> None:
             if one.wait_mask >> board & 1:
                 pending.clear(board)
         one.stall = max(one.stall, LEAST_STALLS.get(one.base, 1))
-        _note_results(one, pending, start)
+        _note_results(one, pending, start, runs[i])
         pending.cycle = start + one.stall
+
+
+def _runs(instructions: Sequence[Instruction]) -> list[str]:
+    """What equal instructions share a scoreboard by: their name; a transcendental result also by its first consumer, since
+    compiled code waits for the oldest of many exponentials while the younger ones are under way."""
+    found = [one.base for one in instructions]
+    consumer: dict[Value, int] = {}
+    for i in range(len(instructions) - 1, -1, -1):
+        one = instructions[i]
+        if pipe_of(one.opcode) == "transcendental" and one.writes:
+            found[i] = f"{one.base} for {consumer.get(one.writes[0])}"
+        for value in one.operands:
+            consumer[value] = i
+    return found
 
 
 def _lengthen(before: Sequence[Instruction], cycles: int) -> None:
@@ -138,14 +153,14 @@ def _continues_run(one: Instruction, pending: Pending, board: int) -> bool:
     return pending.last_base == one.base and pending.last_board == board
 
 
-def _note_results(one: Instruction, pending: Pending, start: int) -> None:
+def _note_results(one: Instruction, pending: Pending, start: int, run: str) -> None:
     pipe = pipe_of(one.opcode)
     if pipe in VARIABLE_PIPES and one.writes:
-        one.write_scoreboard = _board(one.base, one.write_scoreboard, pending)
+        one.write_scoreboard = _board(run, one.write_scoreboard, pending)
         for value in one.writes:
             pending.written[value] = one.write_scoreboard
     elif pipe not in ("tensor_async", "none"):
-        distance = _distance(one, pipe)
+        distance = result_distance(one, pipe)
         for value in one.writes:
             pending.ready[value] = (start + distance, value.kind in ("P", "UP"))
     late = tuple(v for v in one.reads if v.kind in ("R", "UR"))
@@ -155,7 +170,8 @@ def _note_results(one: Instruction, pending: Pending, start: int) -> None:
             pending.read[value] = one.read_scoreboard
 
 
-def _distance(one: Instruction, pipe: str) -> int:
+def result_distance(one: Instruction, pipe: str) -> int:
+    """Cycles from the issue of an instruction of fixed latency to that of its consumer."""
     if pipe == "tensor":
         m, n, k, bits = one.argument
         return next(cycles for least, cycles in MMA_DISTANCES if m * n * k * bits // 16 >= least)
