@@ -47,6 +47,12 @@ class AttentionDesign(Section):
     scale: Literal["fused", "separate"] = Field(default="fused", description="Scale in the exponent's multiply-add, or before.")
     row_sums: Literal["end", "each_step"] = Field(default="end", description="When a row's sum is added over its lanes.")
     masks: Literal["edges", "every_step"] = Field(default="edges", description="Which steps carry masking instructions.")
+    division: Literal["reciprocal", "full"] = Field(
+        default="reciprocal", description="O over its row sums by one multiply, or with the scaling of a full-range division."
+    )
+    load_q: Literal["copies", "registers"] = Field(
+        default="copies", description="Q goes to shared memory as K does, or through registers, before the first K."
+    )
     index_bits: Literal[32, 64] = Field(default=32, description="Width of the positions that a causal mask compares.")
     order: Literal["ascending", "longest_first"] = Field(default="longest_first", description="Of causal blocks in the launch.")
     epilogue: Literal["tma", "staged"] = "tma"
@@ -62,6 +68,8 @@ class AttentionDesign(Section):
             raise ValueError("producer_warps need multiply wgmma and loads tma: only bulk copies have a warp of their own")
         if self.ping_pong and self.overlap is False:
             raise ValueError("ping_pong needs overlap: a turn is the scores of a step and the output of the one before")
+        if self.load_q == "registers" and self.loads != "cp_async":
+            raise ValueError("load_q registers needs loads cp_async")
         if self.overlap and not self.producer_warps:
             raise ValueError("overlap needs producer_warps")
         if self.ping_pong and (not self.producer_warps or self.warpgroups < 2):

@@ -79,12 +79,14 @@ class Epilogue:
             block.op("DEPBAR.LE", argument=(0, 0), text="DEPBAR.LE SB0, 0x0")
             return
         block.op("BAR.SYNC.DEFER_BLOCKING", slot="bar_staged")
-        for i in range(self._n_lines):
-            line, address = Value(f"line{i}", 4), Value(f"to{i % 4}", 2)
+        lines = [Value(f"line{i}", 4) for i in range(self._n_lines)]
+        for i, line in enumerate(lines):
             block.op("LDS.128", [line], [], slot=f"load{i}", width=CHUNK_BYTES)
+        addresses = [Value(f"to{i}", 2) for i in range(MATRICES)]
+        for i, line in enumerate(lines):
+            address = addresses[i % MATRICES]
             block.op("IMAD.WIDE", [address], [])
-        for i in range(self._n_lines):
-            block.op("STG.E.128", [], [Value(f"to{i % 4}", 2), Value(f"line{i}", 4)], slot=f"store{i}", width=CHUNK_BYTES)
+            block.op("STG.E.128", [], [address, line], slot=f"store{i}", width=CHUNK_BYTES)
 
     @property
     def _n_lines(self) -> int:

@@ -16,7 +16,7 @@ from simulator.kernels.attention_tiles import Work
 from simulator.kernels.code_fragments import scalar_work
 from simulator.kernels.control_words import Value
 from simulator.kernels.gemm_feeds import Slots
-from simulator.kernels.gemm_layout import CHUNK_BYTES
+from simulator.kernels.gemm_layout import CHUNK_BYTES, operand_offset
 from simulator.kernels.writer import Block, CtaClass, KernelWriter
 
 POINTERS = 4
@@ -38,6 +38,7 @@ class BulkFeed:
     def __init__(self, design: AttentionDesign, kernel: KernelWriter, operands: Operands) -> None:
         self.design, self.operands = design, operands
         self.ahead = design.stages - 1
+        self.n_offsets = 0
         self.q_boxes = range(len(operands.boxes(design.block_m)))
         self.boxes = range(2 * len(operands.boxes(design.block_n)))
 
@@ -106,12 +107,25 @@ class CopyFeed:
         self.design, self.kernel, self.operands = design, kernel, operands
         self.ahead = design.stages - 1
         self.n_q, self.n_kv = n_copies(design, design.block_m), n_copies(design, design.block_n)
+        self.n_offsets = 2 * self.n_kv
+        """Registers that hold offsets of the thread's copies."""
         page = design.page_size
         self.n_pages = 0 if page is None else min(self.n_kv, -(-design.block_n // page))
         self._pages = [Value(f"page{i}") for i in range(self.n_pages)]
 
     def start(self, block: Block) -> None:
-        self._group(block, "q", self.n_q)
+        if self.design.load_q == "copies":
+            self._group(block, "q", self.n_q)
+            return
+        chunks, place = [Value(f"chunk{i}", 4) for i in range(self.n_q)], Value("place")
+        for i, chunk in enumerate(chunks):
+            pointer = Value(f"pointer{i % POINTERS}", 2)
+            block.ops("CS2R", 2, [chunk])
+            block.op("IMAD.WIDE", [pointer], [place])
+            block.op("LDG.E.128", [chunk], [pointer], slot=f"q{i}", width=CHUNK_BYTES)
+        for i, chunk in enumerate(chunks):
+            block.op("STS.128", [], [place, chunk], slot=f"store_q{i}", width=CHUNK_BYTES)
+        block.op("MEMBAR.ALL.CTA")
 
     def await_q(self, block: Block) -> None:
         """Q is older than the first stage, which the first step waits for."""
@@ -161,6 +175,8 @@ class CopyFeed:
         slots, lanes = self._slots(cta, work, warp)
         q = copy_events(self.operands, cta, work, "q", warp)
         start = {f"q{i}": rows[0] for i, (rows, _) in enumerate(q)}, {f"q{i}": on[0] for i, (_, on) in enumerate(q)}
+        if self.design.load_q == "registers":
+            start[0].update(self._store_events(cta, warp))
         place, more = later(work.steps, self.ahead)
         bar = np.full(work.steps, cta.events(count=0)[0])
         own = {name: rows[place] for name, rows in slots.items()} | {"bar_in": bar, "bar_out": bar}
@@ -169,6 +185,12 @@ class CopyFeed:
             ({name: rows[: self.ahead] for name, rows in slots.items()}, {name: on[: self.ahead] for name, on in lanes.items()}),
             (own, {name: on[place] * more for name, on in lanes.items()}),
         )
+
+    def _store_events(self, cta: CtaClass, warp: int) -> Slots:
+        """Where Q is written to from registers."""
+        design = self.design
+        offsets = [operand_offset(design, c.rows, c.bytes, design.block_m) for c in chunk_copies(design, design.block_m, warp)]
+        return {f"store_q{i}": cta.events(pattern=self.kernel.pattern(lanes))[0] for i, lanes in enumerate(offsets)}
 
     def _slots(self, cta: CtaClass, work: Work, warp: int) -> tuple[Slots, Slots]:
         """(event rows, active lanes), int [steps] each, by slot of the copies of K and V and of the loads of page numbers."""

@@ -36,7 +36,8 @@ class PlainKernel:
         thread = read_launch(self.start)
         if design.group > 1 or design.split_kv > 1:
             divide(self.start, Value("head"), thread)
-        held = hold(self.start, "held", HELD_REGISTERS)
+        positions = design.thread_rows * design.index_bits // 32 if design.causal else 0
+        held = hold(self.start, "held", HELD_REGISTERS + self.feed.n_offsets + positions)
         scalar_work(self.start, 60)
         self.feed.start(self.start)
         self.fill = kernel.block("fill")

@@ -81,8 +81,17 @@ class Softmax:
             code.op("MUFU.RCP", [factor], [self.sums[r]])
             code.op("FSEL", [factor], [factor, is_none])
             for value in self.output[r]:
+                if self.design.division == "full":
+                    self._scale_dividend(code, value, is_none)
                 code.op("FMUL", [value], [value, factor])
         block.instructions += list_schedule(code.instructions)
+
+    def _scale_dividend(self, code: Block, value: Value, is_large: Value) -> None:
+        """A quarter where the divisor is too large for its reciprocal, 2^24 times where it is too small."""
+        quarter = Value("quarter")
+        code.op("FMUL", [quarter], [value])
+        code.op("FSEL", [value], [quarter, value, is_large])
+        code.op("FMUL", [value], [value], guard=is_large)
 
     def _add_lanes(self, block: Block, sums: list[Value]) -> None:
         other = [Value(f"other{r}") for r in self.rows]
