@@ -15,7 +15,9 @@ from pydantic import BaseModel, ValidationError
 
 from simulator.errors import UserError
 from simulator.hw.config import HardwareConfig
-from simulator.kernels import gemm
+from simulator.kernels import attention, gemm
+from simulator.kernels.attention_design import AttentionDesign
+from simulator.kernels.attention_legality import check_attention
 from simulator.kernels.gemm_design import GemmDesign
 from simulator.kernels.gemm_legality import check_gemm
 from simulator.kernels.legality import Violation
@@ -55,6 +57,18 @@ FAMILIES = {
         gemm.neighbours,
         gemm.flops,
         gemm.least_bytes,
+    ),
+    "attention": Family(
+        "attention",
+        AttentionDesign,
+        attention.build,
+        check_attention,
+        attention.resources,
+        attention.launched_on,
+        attention.extent_of,
+        attention.neighbours,
+        attention.flops,
+        attention.least_bytes,
     ),
 }
 """By ``kind``."""
