@@ -2,25 +2,38 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 from simulator.isa.effects import GROUP_WARPS
 from simulator.kernels import attention_plain, attention_specialized
 from simulator.kernels.attention_design import AttentionDesign
 from simulator.kernels.attention_operands import allocate
-from simulator.kernels.attention_tiles import divide, n_ctas
+from simulator.kernels.attention_tiles import divide, n_ctas, units
 from simulator.kernels.legality import updated
 from simulator.kernels.sampling import Extent
 from simulator.kernels.writer import KernelWriter
 from simulator.trace.kernel_trace import KernelTrace, Launch
 
+SAMPLE_STEPS = 6
+"""A step of attention takes an order more instructions than one of a GEMM."""
 SECOND_KERNEL = "the parts of a split sequence are added by a second kernel, which is not projected"
 
 
 def build(design: AttentionDesign, instruction_set: str, extent: Extent | None = None) -> KernelTrace:
     """The kernel that a compiler would make of ``design`` for chips that execute ``instruction_set``; ``extent``: how much
     of each CTA's work it does."""
-    launch = Launch((n_ctas(design), 1, 1), (32 * design.n_warps, 1, 1), (1, 1, 1), design.smem_bytes)
+    return _part(design, instruction_set, extent) if extent is not None else _whole(design, instruction_set, None)
+
+
+@lru_cache(maxsize=2)
+def _part(design: AttentionDesign, instruction_set: str, extent: Extent) -> KernelTrace:
+    """Parts are asked for more than once: to be simulated and to be looked at."""
+    return _whole(design, instruction_set, extent)
+
+
+def _whole(design: AttentionDesign, instruction_set: str, extent: Extent | None) -> KernelTrace:
+    launch = Launch((n_ctas(design, extent), 1, 1), (32 * design.n_warps, 1, 1), (1, 1, 1), design.smem_bytes)
     kernel = KernelWriter(f"attention_{design.method}_{design.dtype}", instruction_set, launch)
     operands = allocate(design, kernel)
     write = attention_specialized.build if design.producer_warps else attention_plain.build
@@ -30,15 +43,16 @@ def build(design: AttentionDesign, instruction_set: str, extent: Extent | None =
 
 
 def extent_of(design: AttentionDesign) -> Extent:
-    """One block, and steps of the CTA with the most keys."""
-    return Extent(1, design.steps_per_split)
+    """Rounds of CTAs, and steps of the CTA with the most keys."""
+    return Extent(units(design), design.steps_per_split)
 
 
 def launched_on(design: AttentionDesign, n_sms: int, ctas_per_sm: int) -> AttentionDesign:
-    """The design: its launch does not depend on the chip's size."""
-    return design
+    """How many CTAs run at once: by their rounds a long launch is sampled."""
+    return design if design.resident_ctas else design.model_copy(update={"resident_ctas": n_sms * max(1, ctas_per_sm)})
 
 
+@lru_cache(maxsize=16)
 def resources(design: AttentionDesign) -> tuple[int, int, int]:
     """(registers per thread, threads, bytes of shared memory) of a CTA, from the code alone."""
     kernel = KernelWriter("resources", "", Launch((1, 1, 1), (32 * design.n_warps, 1, 1)))

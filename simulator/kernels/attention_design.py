@@ -58,6 +58,7 @@ class AttentionDesign(Section):
     epilogue: Literal["tma", "staged"] = "tma"
     consumer_registers: int | None = Field(default=None, ge=24, le=256, multiple_of=8)
     producer_registers: int | None = Field(default=None, ge=24, le=256, multiple_of=8)
+    resident_ctas: int | None = Field(default=None, ge=1, description="CTAs that run at once; default: all that fit.")
     max_registers: int = Field(default=255, ge=24, le=255)
 
     @model_validator(mode="after")

@@ -153,8 +153,9 @@ class SpecializedKernel:
         if work.steps:
             self._start_all(cta)
             self._produce(cta, work)
+            slots = self._ring_slots(cta, work.steps)
             for number in range(self.design.warps):
-                self._consume(cta, work, number)
+                self._consume(cta, work, number, slots)
         for warp in cta.warps:
             warp.run(self.end)
 
@@ -193,14 +194,17 @@ class SpecializedKernel:
         events = {f"expect_{name}": ring.filled(cta, 0, steps)[1]} | {f"copy_{name}{i}": rows for i, rows in enumerate(copies)}
         return events, dict.fromkeys(events, 1)
 
-    def _consume(self, cta: CtaClass, work: Work, number: int) -> None:
-        warp, steps = cta.warps[number], work.steps
-        leads = int(number % GROUP_WARPS == 0)
-        wait_q = self.operands.q_ring.filled(cta, 0, 1)[0]
-        warp.run(self.consumer_start, 1, {"wait_q": wait_q})
-        slots: dict[str, np.ndarray] = {}
+    def _ring_slots(self, cta: CtaClass, steps: int) -> dict[str, np.ndarray]:
+        """Waits for and releases of the stages of K and V: event rows int32 [steps] by slot; the wait for Q."""
+        slots = {"wait_q": self.operands.q_ring.filled(cta, 0, 1)[0]}
         for name, ring in zip("kv", self.operands.rings, strict=True):
             slots |= {f"wait_{name}": ring.filled(cta, 0, steps)[0], f"release_{name}": ring.released(cta, 0, steps)}
+        return slots
+
+    def _consume(self, cta: CtaClass, work: Work, number: int, slots: dict[str, np.ndarray]) -> None:
+        warp, steps = cta.warps[number], work.steps
+        leads = int(number % GROUP_WARPS == 0)
+        warp.run(self.consumer_start, 1, {"wait_q": slots["wait_q"]})
         k = [name for name in slots if name.endswith("k")]
         v = [name for name in slots if name.endswith("v")]
         released = {"release_k": leads, "release_v": leads}
@@ -208,7 +212,8 @@ class SpecializedKernel:
         if not self.design.overlaps:
             for is_masked, begin, end in ((False, 0, unmasked), (True, unmasked, steps)):
                 if end > begin:
-                    warp.run(self.loops[is_masked], end - begin, {n: rows[begin:end] for n, rows in slots.items()}, released)
+                    events = {name: slots[name][begin:end] for name in (*k, *v)}
+                    warp.run(self.loops[is_masked], end - begin, events, released)
         else:
             self._prime(cta, number, steps)
             warp.run(self.first[unmasked == 0], 1, {name: slots[name][:1] for name in k}, {"release_k": leads})

@@ -29,8 +29,20 @@ class Work:
     valid_keys: int
 
 
-def n_ctas(design: AttentionDesign) -> int:
-    return design.blocks_m * design.split_kv * design.block_heads * design.batch
+def n_ctas(design: AttentionDesign, extent: Extent | None = None) -> int:
+    """CTAs of the launch, or of ``extent.units`` of its rounds (the last, incomplete one included)."""
+    whole = design.blocks_m * design.split_kv * design.block_heads * design.batch
+    return whole if extent is None else whole - max(0, units(design) - extent.units) * ctas_of_unit(design)
+
+
+def ctas_of_unit(design: AttentionDesign) -> int:
+    """CTAs of a round of the chip. Causal blocks last differently, so that their launch has no rounds: all of it."""
+    return n_ctas(design) if design.causal or design.resident_ctas is None else design.resident_ctas
+
+
+def units(design: AttentionDesign) -> int:
+    """Rounds of CTAs."""
+    return -(-n_ctas(design) // ctas_of_unit(design))
 
 
 def key_steps(design: AttentionDesign, block: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -48,7 +60,7 @@ def key_steps(design: AttentionDesign, block: np.ndarray) -> tuple[np.ndarray, n
 
 def divide(design: AttentionDesign, extent: Extent | None = None) -> list[Work]:
     """All work, by CTA class. ``extent``: the CTA with the most steps does so many, every other its share of them."""
-    cta = np.arange(n_ctas(design))
+    cta = np.arange(n_ctas(design, extent))
     block = cta % design.blocks_m
     if design.causal and design.order == "longest_first":
         block = design.blocks_m - 1 - block

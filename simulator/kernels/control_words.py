@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from simulator.isa.table import pipe_of
 from simulator.trace.kernel_trace import NO_SCOREBOARD
@@ -31,6 +32,12 @@ VARIABLE_PIPES = frozenset(
 LATE_READERS = frozenset(("STS", "STSM", "STG", "RED", "REDG", "LDGSTS", "STL", "UTMALDG", "UTMASTG", "UBLKCP", "ATOMG", "ATOMS"))
 """Read their sources after they issue."""
 LEAST_STALLS = {"BRA": 5, "EXIT": 5, "BAR": 6, "WARPGROUP": 2, "WARPSYNC": 1, "USETMAXREG": 6, "BSSY": 1, "NOP": 1}
+
+
+@lru_cache(maxsize=1024)
+def base_of(opcode: str) -> str:
+    """A mnemonic without its modifiers."""
+    return opcode.split(".")[0]
 
 
 @dataclass(eq=False)
@@ -60,7 +67,7 @@ class Instruction:
 
     @property
     def base(self) -> str:
-        return self.opcode.split(".")[0]
+        return base_of(self.opcode)
 
     @property
     def operands(self) -> Iterable[Value]:

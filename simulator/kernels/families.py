@@ -43,6 +43,8 @@ class Family:
     neighbours: Callable[[Any], list[tuple[str, Any]]]
     flops: Callable[[Any], float]
     least_bytes: Callable[[Any], float]
+    sample_steps: int = 12
+    """Loop steps of a part of the work from which a longer loop is extrapolated (and from twice as many)."""
 
 
 FAMILIES = {
@@ -69,6 +71,7 @@ FAMILIES = {
         attention.neighbours,
         attention.flops,
         attention.least_bytes,
+        sample_steps=attention.SAMPLE_STEPS,
     ),
 }
 """By ``kind``."""
