@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
@@ -38,8 +39,14 @@ def _whole(design: AttentionDesign, instruction_set: str, extent: Extent | None)
     operands = allocate(design, kernel)
     write = attention_specialized.build if design.producer_warps else attention_plain.build
     write(design, kernel, operands, divide(design, extent))
-    warnings = (SECOND_KERNEL,) if design.split_kv > 1 else ()
-    return kernel.trace(_launch_registers(design, kernel), warnings)
+    return kernel.trace(_launch_registers(design, kernel), tuple(_warnings(design, kernel)))
+
+
+def _warnings(design: AttentionDesign, kernel: KernelWriter) -> Iterator[str]:
+    if design.split_kv > 1:
+        yield SECOND_KERNEL
+    if not design.producer_warps and (over := kernel.live_registers() - design.max_registers) > 0:
+        yield f"{over} registers more than {design.max_registers} live at once: a compiler spills some, which is not projected"
 
 
 def extent_of(design: AttentionDesign) -> Extent:

@@ -30,14 +30,15 @@ class PlainKernel:
         self.design, self.kernel = design, kernel
         self.feed = feed_of(design, kernel, operands)
         self.operands = operands
-        self.softmax = Softmax(design)
+        positions = design.thread_rows * design.index_bits // 32 if design.causal else 0
+        held_registers = HELD_REGISTERS + self.feed.n_offsets + positions
+        self.softmax = Softmax(design, is_tight=design.matrix_registers + held_registers > design.max_registers)
         self.products = products_of(design, self.softmax)
         self.start = kernel.block("start")
         thread = read_launch(self.start)
         if design.group > 1 or design.split_kv > 1:
             divide(self.start, Value("head"), thread)
-        positions = design.thread_rows * design.index_bits // 32 if design.causal else 0
-        held = hold(self.start, "held", HELD_REGISTERS + self.feed.n_offsets + positions)
+        held = hold(self.start, "held", held_registers)
         scalar_work(self.start, 60)
         self.feed.start(self.start)
         self.fill = kernel.block("fill")

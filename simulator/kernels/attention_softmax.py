@@ -5,6 +5,9 @@ Instructions are written in program order; ``list_schedule`` interleaves the row
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import cycle
+
 from simulator.kernels.attention_design import AttentionDesign
 from simulator.kernels.control_words import Value
 from simulator.kernels.list_scheduling import list_schedule
@@ -12,6 +15,8 @@ from simulator.kernels.writer import Block
 
 LANE_EXCHANGES = 2
 """A row of scores lies in four lanes."""
+PREDICATES = 5
+"""Predicate registers that masks go through in turn: of a thread's seven, two belong to the loop."""
 BOUND_COLUMNS = 16
 """Columns that a compare against the number of keys decides at once where that is a multiple of so many."""
 
@@ -19,8 +24,10 @@ BOUND_COLUMNS = 16
 class Softmax:
     """Registers of a thread (``rows`` of ``columns`` scores) and the code on them."""
 
-    def __init__(self, design: AttentionDesign) -> None:
+    def __init__(self, design: AttentionDesign, is_tight: bool = False) -> None:
+        """``is_tight``: no register is left to interleave rows with; they are finished one by one."""
         self.design = design
+        self.is_tight = is_tight
         self.rows = range(design.thread_rows)
         self.columns = range(max(1, design.block_n // 4))
         self.scores = [[Value(f"s{r}.{c}") for c in self.columns] for r in self.rows]
@@ -42,16 +49,20 @@ class Softmax:
 
     def scores_to_fragments(self, block: Block, is_masked: bool) -> None:
         """The whole softmax of a step, O included, where nothing runs beside it."""
-        code = Block("", is_loop=False)
-        self._exponentials(code, is_masked)
-        self._rescale(code)
-        self._pack(code)
-        block.instructions += list_schedule(code.instructions)
+        for rows in [[r] for r in self.rows] if self.is_tight else [list(self.rows)]:
+            code = Block("", is_loop=False)
+            self._exponentials(code, is_masked, rows)
+            self._rescale(code, rows)
+            if len(rows) == len(self.rows):
+                self._pack(code)
+            block.instructions += list_schedule(code.instructions)
+        if self.is_tight:
+            self._pack(block)
 
     def exponentials(self, block: Block, is_masked: bool) -> None:
         """The part that multiply-adds of the step before run under: scores become exponentials, rows get their factors."""
         code = Block("", is_loop=False)
-        self._exponentials(code, is_masked)
+        self._exponentials(code, is_masked, self.rows)
         block.instructions += list_schedule(code.instructions)
 
     def fragments(self, block: Block, is_first: bool = False) -> None:
@@ -59,7 +70,7 @@ class Softmax:
         code = Block("", is_loop=False)
         self._pack(code)
         if not is_first:
-            self._rescale(code)
+            self._rescale(code, self.rows)
         block.instructions += list_schedule(code.instructions)
 
     def finish_step(self, block: Block) -> None:
@@ -101,46 +112,43 @@ class Softmax:
             for r in self.rows:
                 block.op("FADD", [sums[r]], [sums[r], other[r]])
 
-    def _exponentials(self, code: Block, is_masked: bool) -> None:
+    def _exponentials(self, code: Block, is_masked: bool, rows: Sequence[int]) -> None:
         if self.design.scale == "separate":
-            for row in self.scores:
-                for score in row:
+            for r in rows:
+                for score in self.scores[r]:
                     code.op("FMUL", [score], [score])
         if is_masked:
-            self._mask(code)
-        for r in self.rows:
+            self._mask(code, rows)
+        for r in rows:
             self._maximum(code, r)
-        for r in self.rows:
+        for r in rows:
             self._powers(code, r)
 
-    def _mask(self, code: Block) -> None:
+    def _mask(self, code: Block, rows: Sequence[int]) -> None:
         """Scores outside become minus infinity: beyond a row's own position (causal), or beyond the keys."""
         step = Value("step")
+        predicates = cycle([Value(f"P{i}", kind="P") for i in range(PREDICATES)])
         if not self.design.causal:
             shared = BOUND_COLUMNS // 4 if self.design.keys % BOUND_COLUMNS == 0 else 1
             for first in range(0, len(self.columns), shared):
-                key, is_in = Value("key"), Value(f"in{first}", kind="P")
+                key, is_in = Value("key"), next(predicates)
                 code.op("VIADD", [key], [step])
                 code.op("ISETP.GE.AND", [is_in], [key])
                 for c in self.columns[first : first + shared]:
-                    self._select(code, c, [is_in] * len(self.rows))
+                    for r in rows:
+                        code.op("FSEL", [self.scores[r][c]], [self.scores[r][c], is_in])
             return
         for c in self.columns:
             key, high = Value(f"key{c}"), Value(f"high{c}")
             code.op("IADD3", [key], [step])
             if self.design.index_bits == 64:
                 code.op("IMAD.X", [high], [step])
-            seen = [Value(f"seen{r}.{c}", kind="P") for r in self.rows]
-            for is_in in seen:
+            for r in rows:
+                is_in = next(predicates)
                 code.op("ISETP.GT.U32.AND", [is_in], [key])
                 if self.design.index_bits == 64:
                     code.op("ISETP.GT.AND.EX", [is_in], [high, is_in])
-            self._select(code, c, seen)
-
-    def _select(self, code: Block, column: int, is_in: list[Value]) -> None:
-        for r in self.rows:
-            score = self.scores[r][column]
-            code.op("FSEL", [score], [score, is_in[r]])
+                code.op("FSEL", [self.scores[r][c]], [self.scores[r][c], is_in])
 
     def _maximum(self, code: Block, r: int) -> None:
         row, new, other = self.scores[r], self._new_maxima[r], Value(f"lane{r}")
@@ -178,8 +186,8 @@ class Softmax:
             elif not is_local or c > 1:
                 code.op("FADD", [total], [total, score])
 
-    def _rescale(self, code: Block) -> None:
-        for r in self.rows:
+    def _rescale(self, code: Block, rows: Sequence[int]) -> None:
+        for r in rows:
             for value in self.output[r]:
                 code.op("FMUL", [value], [value, self._scales[r]])
 

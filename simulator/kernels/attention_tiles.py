@@ -30,19 +30,14 @@ class Work:
 
 
 def n_ctas(design: AttentionDesign, extent: Extent | None = None) -> int:
-    """CTAs of the launch, or of ``extent.units`` of its rounds (the last, incomplete one included)."""
+    """CTAs of the launch, or of ``extent.units`` of its rounds: all are taken to be equally full."""
     whole = design.blocks_m * design.split_kv * design.block_heads * design.batch
-    return whole if extent is None else whole - max(0, units(design) - extent.units) * ctas_of_unit(design)
-
-
-def ctas_of_unit(design: AttentionDesign) -> int:
-    """CTAs of a round of the chip. Causal blocks last differently, so that their launch has no rounds: all of it."""
-    return n_ctas(design) if design.causal or design.resident_ctas is None else design.resident_ctas
+    return whole if extent is None else min(whole, extent.units * -(-whole // units(design)))
 
 
 def units(design: AttentionDesign) -> int:
-    """Rounds of CTAs."""
-    return -(-n_ctas(design) // ctas_of_unit(design))
+    """Rounds in which the chip takes the CTAs. Causal blocks last differently, so that their launch has no rounds."""
+    return 1 if design.causal or design.resident_ctas is None else -(-n_ctas(design) // design.resident_ctas)
 
 
 def key_steps(design: AttentionDesign, block: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

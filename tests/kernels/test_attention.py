@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 from simulator.errors import UserError
 from simulator.hw.config import HardwareConfig
 from simulator.hw.loader import load_hw
-from simulator.kernels.attention import build, extent_of, flops, least_bytes, neighbours
+from simulator.kernels.attention import SAMPLE_STEPS, build, extent_of, flops, least_bytes, neighbours
 from simulator.kernels.attention_design import AttentionDesign
 from simulator.kernels.attention_tiles import divide, n_ctas
 from simulator.kernels.families import parse_design
 from simulator.kernels.legality import nearest_legal
 from simulator.kernels.list_scheduling import list_schedule
-from simulator.kernels.sampling import Extent
+from simulator.kernels.sampling import Extent, choose_sample
 from simulator.kernels.writer import Block
 from simulator.projection.run import project_trace
 from simulator.projection.tile_card import check_design
@@ -182,7 +182,17 @@ def test_parts_keep_the_shares_of_causal_blocks() -> None:
     whole, part = (sum(w.steps * len(w.members) for w in divide(one, e)) for e in (None, Extent(1, 16)))
     assert part == pytest.approx(whole * 16 / extent_of(one).steps, rel=0.05)
     busy = design(seq_q=4096, heads=16, resident_ctas=132)
-    assert n_ctas(busy) - n_ctas(busy, Extent(2, 64)) == (extent_of(busy).units - 2) * 132
+    assert n_ctas(busy) == 1024 and extent_of(busy).units == 8
+    assert [n_ctas(busy, Extent(units, 64)) for units in (2, 8)] == [256, 1024]
+
+
+@pytest.mark.parametrize("changes", [{}, {"causal": True}, {"split_kv": 2, "heads": 20}])
+def test_parts_of_a_long_launch_add_up_to_it(changes: dict[str, object]) -> None:
+    one = design(**{"seq_q": 4096, "heads": 40, "resident_ctas": 132, **changes})
+    sample = choose_sample(extent_of(one), SAMPLE_STEPS)
+    parts = [sum(float(w.steps * len(w.members)) for w in divide(one, extent)) for extent in sample.extents]
+    assert len(parts) > 1
+    assert sample.extrapolate(parts) == pytest.approx(sum(w.steps * len(w.members) for w in divide(one)), rel=0.02)
 
 
 BREAKS: dict[str, tuple[dict[str, object], str, float | str, float | str]] = {
