@@ -15,7 +15,9 @@ from pydantic import BaseModel, ValidationError
 
 from simulator.errors import UserError
 from simulator.hw.config import HardwareConfig
-from simulator.kernels import gemm
+from simulator.kernels import attention, gemm
+from simulator.kernels.attention_design import AttentionDesign
+from simulator.kernels.attention_legality import check_attention
 from simulator.kernels.gemm_design import GemmDesign
 from simulator.kernels.gemm_legality import check_gemm
 from simulator.kernels.legality import Violation
@@ -41,6 +43,8 @@ class Family:
     neighbours: Callable[[Any], list[tuple[str, Any]]]
     flops: Callable[[Any], float]
     least_bytes: Callable[[Any], float]
+    sample_steps: int = 12
+    """Loop steps of a part of the work from which a longer loop is extrapolated (and from twice as many)."""
 
 
 FAMILIES = {
@@ -55,6 +59,19 @@ FAMILIES = {
         gemm.neighbours,
         gemm.flops,
         gemm.least_bytes,
+    ),
+    "attention": Family(
+        "attention",
+        AttentionDesign,
+        attention.build,
+        check_attention,
+        attention.resources,
+        attention.launched_on,
+        attention.extent_of,
+        attention.neighbours,
+        attention.flops,
+        attention.least_bytes,
+        sample_steps=attention.SAMPLE_STEPS,
     ),
 }
 """By ``kind``."""

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ValidationError
 from simulator.errors import UserError
 from simulator.hw.config import HardwareConfig
 from simulator.kernels.families import sentence_of
-from simulator.tuning import gemm_columns, gemm_model, gemm_space
+from simulator.tuning import attention_space, gemm_columns, gemm_model, gemm_space
 from simulator.tuning.designs import Designs, Estimate
 
 
@@ -48,6 +48,18 @@ TUNABLE = {
         steps=gemm_space.STEPS,
         preference=gemm_space.preference,
         requirements=gemm_space.requirements,
+    ),
+    "attention": Tunable(
+        problem=attention_space.AttentionProblem,
+        extents=("batch", "seq_q", "seq_kv"),
+        space=attention_space.space,
+        estimate=attention_space.estimate,
+        design_of=attention_space.design_of,
+        row_of=attention_space.row_of,
+        near=attention_space.NEAR,
+        steps=attention_space.STEPS,
+        preference=attention_space.preference,
+        requirements=attention_space.requirements,
     ),
 }
 """By ``kind``."""

@@ -10,17 +10,18 @@ def describe(design: dict[str, Any]) -> str:
     producers = design.get("producer_warps", 0)
     tile = design.get("tile", {})
     parts = ["x".join(str(tile[name]) for name in ("m", "n", "k") if name in tile)]
+    parts += [f"{design['block_m']}x{design['block_n']}"] if "block_m" in design else []
     parts += [f"{design['stages']} stages"] if "stages" in design else []
     parts += [f"{design['warps']}{f'+{producers}' if producers else ''} warps"] if "warps" in design else []
-    if design.get("multiply", "wgmma") != "wgmma":
-        parts.append(str(design["multiply"]))
-    if design.get("loads", "tma") != "tma":
-        parts.append(str(design["loads"]))
-    if design.get("schedule", "cooperative") != "cooperative":
+    parts += [str(design[name]) for name, usual in (("multiply", "wgmma"), ("loads", "tma")) if design.get(name, usual) != usual]
+    if design.get("schedule", "cooperative") != "cooperative" or design.get("ping_pong"):
         parts.append("ping-pong")
     parts += [name.replace("_", "-") for name in ("persistent", "stream_k") if design.get(name)]
     if design.get("split_k", 1) > 1:
         parts.append(f"split-k {design['split_k']}")
+    parts += ["packed heads"] if design.get("pack_gqa") else []
+    if design.get("split_kv", 1) > 1:
+        parts.append(f"split keys {design['split_kv']}")
     if design.get("cluster", 1) > 1:
         parts.append(f"cluster {design['cluster']} ({design['multicast']} shared)")
     parts += [f"group {design['group_m']}"] if "group_m" in design else []
