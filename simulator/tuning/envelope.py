@@ -86,8 +86,18 @@ class Neighbourhood:
     def _times(self, designs: Designs, shape: Shape) -> np.ndarray:
         return self.family.estimate(self.at(shape), designs, self.hw).time_us
 
+    def exists(self, shape: Shape) -> bool:
+        """Whether the problem makes sense at these extents."""
+        try:
+            self.at(shape)
+        except ValueError:
+            return False
+        return True
+
     def holds(self, shape: Shape, loss: float) -> bool:
         """By the screen."""
+        if not self.exists(shape):
+            return False
         best = self._times(self.rivals, shape).min()
         return bool(self._times(self.row, shape)[0] <= (1 + loss) * best)
 
@@ -153,10 +163,11 @@ class Neighbourhood:
         needs = [int(np.prod(list(self.family.requirements(design).values()))) for design in designs]
         rows = np.flatnonzero(np.array(needs) == min(needs))
         total = np.zeros(len(rows))
-        shapes = list(combinations((-WIDE_STEPS, 0, WIDE_STEPS), repeat=len(self.shape)))
-        for corner in shapes:
-            steps = dict(zip(self.shape, corner, strict=True))
-            times = self._times(self.rivals, self._moved(steps))
+        corners = combinations((-WIDE_STEPS, 0, WIDE_STEPS), repeat=len(self.shape))
+        shapes = [self._moved(dict(zip(self.shape, corner, strict=True))) for corner in corners]
+        shapes = [shape for shape in shapes if self.exists(shape)]
+        for shape in shapes:
+            times = self._times(self.rivals, shape)
             total += np.log(times[rows] / times.min())
         best = int(np.argmin(total))
         design = designs[int(rows[best])]
