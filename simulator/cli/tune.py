@@ -144,8 +144,15 @@ def _one(order: Order, problem: BaseModel, database: Database | None, again: boo
     if kept is not None and database is not None:
         stderr.print(f"{database.path} holds this problem; --again tunes it again")
         return _answer(database, problem, Chip(order.hw.name, order.hw.digest()), as_json)
-    with progress(title(problem), order.n_jobs) as advance, Processes(jobs, advance) as run:
-        outcome = tune_one(order, problem, run)
+    left = iter(range(order.n_jobs))
+    with progress(title(problem), order.n_jobs) as advance:
+
+        def done() -> None:
+            if next(left, None) is not None:
+                advance()
+
+        with Processes(jobs, done) as run:
+            outcome = tune_one(order, problem, run)
     if outcome.tuned is None:
         raise UserError(outcome.failure)
     if database is not None and outcome.entry is not None:
