@@ -80,6 +80,16 @@ class AttentionDesign(Section):
         return self
 
     @property
+    def title(self) -> str:
+        """Problem and blocks in one line."""
+        heads = f"{self.heads} heads" + (f" ({self.kv_heads} of K and V)" if self.group > 1 else "")
+        keys = f" x {self.keys} keys" if self.keys != self.seq_q else ""
+        return (
+            f"attention {self.batch} x {heads} x {self.seq_q} rows{keys} x {self.head_dim}{', causal' if self.causal else ''}, "
+            f"{self.dtype}, blocks {self.block_m}x{self.block_n}, stages {self.stages}, warps {self.warps}+{self.producer_warps}"
+        )
+
+    @property
     def format(self) -> Format:
         return FORMATS[self.dtype]
 

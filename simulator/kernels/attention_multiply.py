@@ -144,8 +144,8 @@ class WarpProducts:
                 found[f"ldk{k}.{n}"] = cta.events(pattern=kernel.pattern(offsets), shared_address=k_at)
         for k in range(max(1, design.block_n // 16)):
             for n in range(0, max(1, design.head_dim // 8), 2):
-                row, byte = 16 * k + LANE % 16, 16 * n + LANE // 16 * CHUNK_BYTES
-                offsets = operand_offset(design, row, byte, design.block_n)
+                columns = 16 * n + LANE // 16 * CHUNK_BYTES
+                offsets = operand_offset(design, 16 * k + LANE % 16, columns, design.block_n)
                 found[f"ldv{k}.{n}"] = cta.events(pattern=kernel.pattern(offsets), shared_address=v_at)
         return found
 

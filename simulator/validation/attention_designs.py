@@ -78,7 +78,7 @@ def predict(rows: pd.DataFrame, hw: HardwareConfig, done: Callable[[str], None] 
             trace = build(design, hw.identity.instruction_set)
             cycles = float(project_trace(trace, hw, BUDGET, explains=False).cycles)
             best = min(best or (cycles, trace.warp_instructions), (cycles, trace.warp_instructions))
-        found.append(best or (float("nan"), 0))
+        found.append((round(best[0]), best[1]) if best else (float("nan"), 0))
         done(str(row.id))
     cycles_of, instructions_of = zip(*found, strict=True)
     return rows.assign(design_cycles=cycles_of, design_instructions=instructions_of)[COLUMNS]
