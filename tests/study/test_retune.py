@@ -62,8 +62,8 @@ def test_does_the_answer_not_depend_on_who_computes_it(tmp_path: Path) -> None:
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
     kernels = document()["kernels"][1:]
-    serial = run(tmp_path / "a", Serial(), kernels=kernels)
-    assert run(tmp_path / "b", Processes(2), kernels=kernels).frame.equals(serial.frame)
+    serial = run(tmp_path / "a", Serial(), kernels=kernels, axes=[])
+    assert run(tmp_path / "b", Processes(2), kernels=kernels, axes=[]).frame.equals(serial.frame)
 
 
 def test_are_the_kernels_of_a_suite_file_taken_over(tmp_path: Path) -> None:
