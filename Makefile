@@ -14,7 +14,7 @@ help:
 	@echo "make test      lint, import rules and the whole test suite"
 	@echo "make lint      ruff, import rules, mypy"
 	@echo "make validate  predict every measured kernel of projections/validation (JOBS=$(JOBS))"
-	@echo "make bench     speed of the engine in warp instructions per second"
+	@echo "make bench     speed of the engine (warp instructions per second) and of the tuner's screen (designs per second)"
 	@echo "make studies   run the trade studies of projections/ again (minutes)"
 	@echo "make accuracy  dashboard, error table, intervals and the README's accuracy table from the results of make validate"
 
@@ -64,6 +64,7 @@ studies: $(VENV)/.installed-run
 
 bench: $(VENV)/.installed-dev
 	$(BIN)/python tests/benchmarks/engine_speed.py
+	$(BIN)/python tests/benchmarks/screen_speed.py
 
 clean:
 	rm -rf out dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis

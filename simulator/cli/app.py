@@ -25,6 +25,7 @@ COMMAND_MODULES = (
     "trace",
     "project",
     "tile",
+    "tune",
     "compare",
     "gate",
     "ncu",

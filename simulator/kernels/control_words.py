@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from simulator.isa.table import pipe_of
 from simulator.trace.kernel_trace import NO_SCOREBOARD
@@ -31,6 +32,12 @@ VARIABLE_PIPES = frozenset(
 LATE_READERS = frozenset(("STS", "STSM", "STG", "RED", "REDG", "LDGSTS", "STL", "UTMALDG", "UTMASTG", "UBLKCP", "ATOMG", "ATOMS"))
 """Read their sources after they issue."""
 LEAST_STALLS = {"BRA": 5, "EXIT": 5, "BAR": 6, "WARPGROUP": 2, "WARPSYNC": 1, "USETMAXREG": 6, "BSSY": 1, "NOP": 1}
+
+
+@lru_cache(maxsize=1024)
+def base_of(opcode: str) -> str:
+    """A mnemonic without its modifiers."""
+    return opcode.split(".")[0]
 
 
 @dataclass(eq=False)
@@ -60,7 +67,7 @@ class Instruction:
 
     @property
     def base(self) -> str:
-        return self.opcode.split(".")[0]
+        return base_of(self.opcode)
 
     @property
     def operands(self) -> Iterable[Value]:
@@ -94,6 +101,7 @@ def schedule(instructions: Sequence[Instruction], pending: Pending) -> None:
 
     A second pass keeps the scoreboards of the first and adds what a loop's own end leaves pending at its start.
     """
+    runs = _runs(instructions)
     for i, one in enumerate(instructions):
         start = pending.cycle
         for value in one.operands:
@@ -106,8 +114,22 @@ def schedule(instructions: Sequence[Instruction], pending: Pending) -> None:
             if one.wait_mask >> board & 1:
                 pending.clear(board)
         one.stall = max(one.stall, LEAST_STALLS.get(one.base, 1))
-        _note_results(one, pending, start)
+        _note_results(one, pending, start, runs[i])
         pending.cycle = start + one.stall
+
+
+def _runs(instructions: Sequence[Instruction]) -> list[str]:
+    """What equal instructions share a scoreboard by: their name; a transcendental result also by its first consumer, since
+    compiled code waits for the oldest of many exponentials while the younger ones are under way."""
+    found = [one.base for one in instructions]
+    consumer: dict[Value, int] = {}
+    for i in range(len(instructions) - 1, -1, -1):
+        one = instructions[i]
+        if pipe_of(one.opcode) == "transcendental" and one.writes:
+            found[i] = f"{one.base} for {consumer.get(one.writes[0])}"
+        for value in one.operands:
+            consumer[value] = i
+    return found
 
 
 def _lengthen(before: Sequence[Instruction], cycles: int) -> None:
@@ -138,14 +160,14 @@ def _continues_run(one: Instruction, pending: Pending, board: int) -> bool:
     return pending.last_base == one.base and pending.last_board == board
 
 
-def _note_results(one: Instruction, pending: Pending, start: int) -> None:
+def _note_results(one: Instruction, pending: Pending, start: int, run: str) -> None:
     pipe = pipe_of(one.opcode)
     if pipe in VARIABLE_PIPES and one.writes:
-        one.write_scoreboard = _board(one.base, one.write_scoreboard, pending)
+        one.write_scoreboard = _board(run, one.write_scoreboard, pending)
         for value in one.writes:
             pending.written[value] = one.write_scoreboard
     elif pipe not in ("tensor_async", "none"):
-        distance = _distance(one, pipe)
+        distance = result_distance(one, pipe)
         for value in one.writes:
             pending.ready[value] = (start + distance, value.kind in ("P", "UP"))
     late = tuple(v for v in one.reads if v.kind in ("R", "UR"))
@@ -155,7 +177,8 @@ def _note_results(one: Instruction, pending: Pending, start: int) -> None:
             pending.read[value] = one.read_scoreboard
 
 
-def _distance(one: Instruction, pipe: str) -> int:
+def result_distance(one: Instruction, pipe: str) -> int:
+    """Cycles from the issue of an instruction of fixed latency to that of its consumer."""
     if pipe == "tensor":
         m, n, k, bits = one.argument
         return next(cycles for least, cycles in MMA_DISTANCES if m * n * k * bits // 16 >= least)

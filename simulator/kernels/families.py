@@ -15,7 +15,9 @@ from pydantic import BaseModel, ValidationError
 
 from simulator.errors import UserError
 from simulator.hw.config import HardwareConfig
-from simulator.kernels import gemm
+from simulator.kernels import attention, gemm
+from simulator.kernels.attention_design import AttentionDesign
+from simulator.kernels.attention_legality import check_attention
 from simulator.kernels.gemm_design import GemmDesign
 from simulator.kernels.gemm_legality import check_gemm
 from simulator.kernels.legality import Violation
@@ -41,6 +43,8 @@ class Family:
     neighbours: Callable[[Any], list[tuple[str, Any]]]
     flops: Callable[[Any], float]
     least_bytes: Callable[[Any], float]
+    sample_steps: int = 12
+    """Loop steps of a part of the work from which a longer loop is extrapolated (and from twice as many)."""
 
 
 FAMILIES = {
@@ -55,6 +59,19 @@ FAMILIES = {
         gemm.neighbours,
         gemm.flops,
         gemm.least_bytes,
+    ),
+    "attention": Family(
+        "attention",
+        AttentionDesign,
+        attention.build,
+        check_attention,
+        attention.resources,
+        attention.launched_on,
+        attention.extent_of,
+        attention.neighbours,
+        attention.flops,
+        attention.least_bytes,
+        sample_steps=attention.SAMPLE_STEPS,
     ),
 }
 """By ``kind``."""
@@ -75,7 +92,7 @@ def parse_design(values: object, where: str) -> BaseModel:
     try:
         return FAMILIES[str(kind)].model.model_validate(values)
     except ValidationError as error:
-        raise UserError(f"{where}: {_sentence(error, FAMILIES[str(kind)].model)}") from error
+        raise UserError(f"{where}: {sentence_of(error, FAMILIES[str(kind)].model)}") from error
 
 
 def load_design(path: Path) -> BaseModel:
@@ -89,7 +106,8 @@ def load_design(path: Path) -> BaseModel:
     return parse_design(values, str(path))
 
 
-def _sentence(error: ValidationError, model: type[BaseModel]) -> str:
+def sentence_of(error: ValidationError, model: type[BaseModel]) -> str:
+    """The first problem of values for ``model``: its field, its value and what is valid."""
     first = error.errors(include_url=False)[0]
     field = ".".join(str(part) for part in first["loc"])
     if first["type"] == "extra_forbidden":

@@ -59,7 +59,7 @@ def _store_needs(design: GemmDesign, hw: HardwareConfig) -> list[Violation]:
     return []
 
 
-def _multiple(rule: str, what: str, value: int, unit: int, why: str, path: str) -> list[Violation]:
+def multiple(rule: str, what: str, value: int, unit: int, why: str, path: str) -> list[Violation]:
     """``value`` must be a positive multiple of ``unit``."""
     if value % unit == 0:
         return []
@@ -74,15 +74,15 @@ def _multiply_shape(design: GemmDesign) -> list[Violation]:
     tile, fmt = design.tile, design.format
     if design.method == "wgmma":
         groups = 1 if design.schedule == "ping_pong" else design.warpgroups
-        found = _multiple("warps", "warps", design.warps, GROUP_WARPS, "the warps of a warpgroup", "warps")
-        found += _multiple(
+        found = multiple("warps", "warps", design.warps, GROUP_WARPS, "the warps of a warpgroup", "warps")
+        found += multiple(
             "tile_m", "tile m", tile.m, MMA_ROWS * groups, f"{MMA_ROWS} rows for each of {groups} warpgroups", "tile.m"
         )
         unit = 16 if design.dtype == "int8" and tile.n > 24 else 8
-        found += _multiple("tile_n", "tile n", tile.n, unit, "the step of the instruction's n", "tile.n")
+        found += multiple("tile_n", "tile n", tile.n, unit, "the step of the instruction's n", "tile.n")
         if tile.n > LARGEST_MMA_COLUMNS and tile.n % LARGEST_MMA_COLUMNS:
-            found += _multiple("tile_n", "tile n", tile.n, LARGEST_MMA_COLUMNS, "the largest n of an instruction", "tile.n")
-        return found + _multiple("tile_k", "tile k", tile.k, fmt.async_k, f"the instruction's k for {design.dtype}", "tile.k")
+            found += multiple("tile_n", "tile n", tile.n, LARGEST_MMA_COLUMNS, "the largest n of an instruction", "tile.n")
+        return found + multiple("tile_k", "tile k", tile.k, fmt.async_k, f"the instruction's k for {design.dtype}", "tile.k")
     if design.method == "mma_sync":
         m, n, k = fmt.warp_shape
         if design.warps & (design.warps - 1):
@@ -90,12 +90,12 @@ def _multiply_shape(design: GemmDesign) -> list[Violation]:
             message = f"warps {design.warps} is not a power of two: warps are laid out by halving the tile"
             return [Violation("warps", message, design.warps, below, f"warps {below}", {"warps": below})]
         along_m, along_n = design.warp_grid
-        found = _multiple("tile_m", "tile m", tile.m, m * along_m, f"{m} rows for each of {along_m} warps along m", "tile.m")
-        found += _multiple("tile_n", "tile n", tile.n, n * along_n, f"{n} columns for each of {along_n} warps along n", "tile.n")
-        return found + _multiple("tile_k", "tile k", tile.k, k, f"the instruction's k for {design.dtype}", "tile.k")
+        found = multiple("tile_m", "tile m", tile.m, m * along_m, f"{m} rows for each of {along_m} warps along m", "tile.m")
+        found += multiple("tile_n", "tile n", tile.n, n * along_n, f"{n} columns for each of {along_n} warps along n", "tile.n")
+        return found + multiple("tile_k", "tile k", tile.k, k, f"the instruction's k for {design.dtype}", "tile.k")
     edge_m, edge_n = design.thread_tile
-    found = _multiple("tile_n", "tile n", tile.n, 8 * edge_n, f"8 threads of {edge_n} columns", "tile.n")
-    return found + _multiple("tile_m", "tile m", tile.m, 4 * edge_m, f"4 threads of {edge_m} rows", "tile.m")
+    found = multiple("tile_n", "tile n", tile.n, 8 * edge_n, f"8 threads of {edge_n} columns", "tile.n")
+    return found + multiple("tile_m", "tile m", tile.m, 4 * edge_m, f"4 threads of {edge_m} rows", "tile.m")
 
 
 def _alignment(design: GemmDesign) -> list[Violation]:

@@ -8,11 +8,11 @@ import numpy as np
 
 from simulator.kernels.gemm_design import GemmDesign
 from simulator.kernels.gemm_tiles import Work
+from simulator.kernels.ring import Ring
 from simulator.kernels.writer import CtaClass, KernelWriter
 
 LARGEST_BOX = 256
 """Elements of a box along one dimension."""
-BARRIER_BYTES = 8
 
 
 @dataclass(frozen=True)
@@ -42,13 +42,18 @@ class Operands:
     def ring_bytes(self) -> int:
         return self.design.stages * self.design.stage_bytes
 
+    @property
+    def ring(self) -> Ring:
+        """Barriers of the stages, behind the result's tile."""
+        return Ring(self.design.stages, self.design.stage_bytes, self.ring_bytes + self.design.result_tile_bytes)
+
     def full(self, stage: np.ndarray | int) -> np.ndarray | int:
         """Offset of the mbarrier that a stage's bytes complete."""
-        return self.ring_bytes + self.design.result_tile_bytes + stage * BARRIER_BYTES
+        return self.ring.full(stage)
 
     def empty(self, stage: np.ndarray | int) -> np.ndarray | int:
         """Offset of the mbarrier that a stage's readers release."""
-        return self.full(stage) + self.design.stages * BARRIER_BYTES
+        return self.ring.empty(stage)
 
 
 def allocate(design: GemmDesign, kernel: KernelWriter) -> Operands:
@@ -121,9 +126,4 @@ def _rows(design: GemmDesign, work: Work, unit: int, along: str) -> np.ndarray:
 
 def ring_events(operands: Operands, cta: CtaClass, first: int, steps: int) -> tuple[np.ndarray, np.ndarray]:
     """(try_wait for a full stage, expect of its bytes): event rows int32 [steps] of ring positions from ``first``."""
-    design = operands.design
-    place = first + np.arange(steps)
-    full = operands.full(place % design.stages)
-    wait = cta.events(mbarrier=full, shared_address=full, parity=place // design.stages & 1)
-    expect = cta.events(mbarrier=full, shared_address=full, count=design.stage_bytes)
-    return wait, expect
+    return operands.ring.filled(cta, first, steps)

@@ -155,8 +155,7 @@ class SpecializedKernel:
 
     def _release_events(self, cta: CtaClass, first: int, steps: int) -> np.ndarray:
         peers = self.design.cluster if self.design.multicast != "none" else 1
-        stage = (first + np.arange(steps)) % self.design.stages
-        return cta.events(mbarrier=self.operands.empty(stage), count=peers, shared_address=self.operands.empty(stage))
+        return self.operands.ring.released(cta, first, steps, peers)
 
     def _produce(self, cta: CtaClass, work: Work, first: np.ndarray) -> None:
         for number in range(self.design.warps, self.design.n_warps):
@@ -165,9 +164,7 @@ class SpecializedKernel:
             if number > self.design.warps:
                 continue
             for unit, steps in enumerate(work.k_steps):
-                place = int(first[unit]) + np.arange(steps)
-                empty = self.operands.empty(place % self.design.stages)
-                free = cta.events(mbarrier=empty, shared_address=empty, parity=(place // self.design.stages & 1) ^ 1)
+                free = self.operands.ring.freed(cta, int(first[unit]), steps)
                 _, expect = ring_events(self.operands, cta, int(first[unit]), steps)
                 copies = copy_events(self.operands, cta, work, unit, int(first[unit]))
                 warp.run(self.producer_tile)

@@ -12,11 +12,14 @@ SETTLED = 0.03
 
 def sustained_clock_hz(clock: ClockTiming, tensor_activity: float, seconds: float) -> float:
     """Clock in Hz of a kernel that keeps the tensor cores busy for a share ``tensor_activity`` (0..1) of ``seconds``."""
-    if tensor_activity <= 0:
-        return clock.plain_hz
-    if seconds < clock.power_seconds:
-        return clock.short_tensor_hz
-    return float(np.interp(tensor_activity, clock.tensor_activity, clock.tensor_hz))
+    return float(sustained_clocks_hz(clock, np.array([tensor_activity]), np.array([seconds]))[0])
+
+
+def sustained_clocks_hz(clock: ClockTiming, tensor_activity: np.ndarray, seconds: np.ndarray) -> np.ndarray:
+    """The same for many kernels at once, float64 [n]."""
+    powered = np.interp(tensor_activity, clock.tensor_activity, clock.tensor_hz)
+    tensor = np.where(seconds < clock.power_seconds, clock.short_tensor_hz, powered)
+    return np.where(tensor_activity <= 0, clock.plain_hz, tensor)
 
 
 def expected_clock_hz(clock: ClockTiming, busy_cycles: float) -> float:

@@ -18,9 +18,6 @@ from simulator.projection.plan import Budget
 from simulator.projection.sampled import SampledProjection, project_sampled
 from simulator.projection.tile_accesses import TileAccess, shared_accesses
 
-SAMPLE_STEPS = 12
-"""A loop of more than three times as many steps is extrapolated from 12 and 24."""
-COMPARISON_STEPS = 6
 CARD_BUDGET = Budget(instructions=400_000, lines=50_000, fewest_sms=2)
 COMPARISON_BUDGET = Budget(instructions=100_000, lines=50_000, fewest_sms=2)
 N_BOTTLENECKS = 3
@@ -145,7 +142,7 @@ def make_card(design: BaseModel, hw: HardwareConfig, library_us: float | None = 
         return TileCard(hw.name, design, violations, nearest_legal(design, hw, check_design))
     family = family_of(design)
     ready, resident, registers = ready_to_build(design, hw)
-    sample = choose_sample(family.extent_of(ready), SAMPLE_STEPS)
+    sample = choose_sample(family.extent_of(ready), family.sample_steps)
     projection = _project(family, ready, hw, resident, sample, CARD_BUDGET, settles_clock=True)
     first = family.build(ready, hw.identity.instruction_set, sample.extents[0])
     seconds = projection.time_us / MEGA
@@ -169,6 +166,13 @@ def make_card(design: BaseModel, hw: HardwareConfig, library_us: float | None = 
         library_us=library_us,
         seconds=time.perf_counter() - started,
     )
+
+
+def project_parts(ready: BaseModel, hw: HardwareConfig, resident: Occupancy) -> SampledProjection:
+    """A design (as ``ready_to_build`` gives it) from parts of its work, at the fidelity of a card."""
+    family = family_of(ready)
+    sample = choose_sample(family.extent_of(ready), family.sample_steps)
+    return _project(family, ready, hw, resident, sample, CARD_BUDGET, settles_clock=True)
 
 
 def _project(
@@ -201,4 +205,4 @@ def _compare(
 
 
 def _comparison_sample(family: Family, design: Any) -> Sample:
-    return choose_sample(family.extent_of(design), COMPARISON_STEPS)
+    return choose_sample(family.extent_of(design), family.sample_steps // 2)

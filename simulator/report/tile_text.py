@@ -85,6 +85,8 @@ def _legal(card: TileCard) -> Iterator[RenderableType]:
 
 
 def _title(design: BaseModel) -> str:
+    if title := getattr(design, "title", ""):
+        return str(title)
     values = design.model_dump()
     extents = "x".join(str(values[name]) for name in ("m", "n", "k") if name in values)
     parts = [str(values["kind"]), extents, str(values.get("dtype", ""))]

@@ -206,7 +206,7 @@ def _n_local(address: str) -> int:
 def _pickled(bench: Bench) -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="kernelcast-") as folder:
         path = Path(folder) / "bench"
-        path.write_bytes(pickle.dumps(Bench(bench.chips, bench.traces)))
+        path.write_bytes(pickle.dumps(Bench(bench.chips, bench.traces, bench.problems)))
         yield path
 
 

@@ -20,6 +20,7 @@ from simulator.study.spec import StudySpec
 from simulator.study.suite import SuiteKernel
 from simulator.study.uncertainty import Uncertainty, is_distinguishable, suite_half_width
 from simulator.study.work import OK
+from simulator.tuning.words import describe
 
 KNEE_SHARE = 0.02
 """A value within 2 % of the best is as good as the best."""
@@ -96,6 +97,8 @@ class StudyResults:
         row |= {"time_over_base": self.time_over_base(point, kernel.name)}
         row |= {name: outcome.get(name) for name in PLAIN_COLUMNS}
         row |= {"limiters": ", ".join(outcome.get("limiters", ()))}
+        if any(one.problem is not None for one in self.kernels):
+            row |= {"design": describe(outcome["design"]) if "design" in outcome else None}
         for group in ("smem", "bytes", "stalls", "bounds"):
             row |= {f"{group}_{name}": value for name, value in outcome.get(group, {}).items()}
         return row | {"chip_digest": point.digest, "trace_digest": kernel.digest, "half_width": self._half_width(kernel.name)}

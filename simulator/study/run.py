@@ -88,7 +88,8 @@ class Study:
 
     def run(self, backend: Backend | None = None, store: ResultStore | None = None, progress: Progress = _silent) -> StudyResults:
         """Simulate the study. The result does not depend on ``backend``; ``store`` keeps and reuses projections."""
-        bench = Bench(self.chips, {kernel.digest: kernel.trace for kernel in self.kernels})
+        problems = {kernel.digest: kernel.problem for kernel in self.kernels if kernel.problem is not None}
+        bench = Bench(self.chips, {kernel.digest: kernel.trace for kernel in self.kernels}, problems)
         with (backend or Serial()).opened(bench) as run_tasks:
             runner = _Runner(self, run_tasks, store or ResultStore(), progress)
             runner.choose_budgets()

@@ -30,35 +30,49 @@ class Part(BaseModel):
 
 
 class KernelEntry(Part):
-    """One kernel of the suite: a ``trace`` (.npz), a ``cubin`` with its ``launch``, or a ``tile`` design.
+    """One kernel of the suite: a ``trace`` (.npz), a ``cubin`` with its ``launch``, or a ``tile`` design (a file, or the
+    design itself); or all kernels of another file, a ``suite``, at ``weight`` times the weights there.
 
-    ``weight``: share of the workload's time on the base chip. A tile design is built once, for the base chip;
-    ``retune``: chosen again for each chip.
+    ``weight``: share of the workload's time on the base chip. A tile design is built once, for the base chip; ``retune``: the
+    best design of the same problem is searched again for each chip.
     """
 
     name: str | None = None
     trace: str | None = None
     cubin: str | None = None
     launch: str | None = None
-    tile: str | None = None
+    tile: str | dict[str, Any] | None = None
+    suite: str | None = None
     kernel: str | None = None
     weight: float = Field(default=1.0, gt=0)
     retune: bool = False
 
     @model_validator(mode="after")
     def _one_source(self) -> Self:
-        given = [name for name in ("trace", "cubin", "tile") if getattr(self, name)]
+        given = [name for name in ("trace", "cubin", "tile", "suite") if getattr(self, name)]
         if len(given) != 1:
-            raise ValueError(f"a kernel has exactly one of trace, cubin, tile; this one has {' and '.join(given) or 'none'}")
+            has = " and ".join(given) or "none"
+            raise ValueError(f"a kernel has exactly one of trace, cubin, tile, suite; this one has {has}")
         if (self.cubin is None) != (self.launch is None):
             raise ValueError("launch goes with cubin: give both, or neither")
-        if self.retune and self.tile is None:
+        if self.retune and self.tile is None and self.suite is None:
             raise ValueError("retune goes with a tile design; a compiled kernel has its tile built in")
+        if isinstance(self.tile, dict) and self.name is None:
+            raise ValueError("a tile design that is written out needs a name")
         return self
 
     @property
     def source(self) -> str:
-        return str(self.trace or self.cubin or self.tile)
+        if isinstance(self.tile, dict):
+            return f"tile design {self.tile.get('kind', '')}".strip()
+        return str(self.trace or self.cubin or self.tile or self.suite)
+
+
+class Suite(Part):
+    """A file of kernels for studies and for tuning; ``about``: whose workload it is."""
+
+    about: str = ""
+    kernels: list[KernelEntry] = Field(min_length=1)
 
 
 class Range(Part):
@@ -215,6 +229,14 @@ def load_spec(path: str | Path) -> StudySpec:
     return parse_spec(read_yaml(Path(path), holds="a study (name, base, kernels, axes, ...)"), str(path))
 
 
+def load_suite_file(path: Path) -> Suite:
+    """The suite in a YAML file; UserError with one sentence for anything that is not valid."""
+    try:
+        return Suite.model_validate(read_yaml(path, holds="a suite (about, kernels)"))
+    except ValidationError as error:
+        raise UserError(f"{path}: {_sentence(error, 'suite')}") from error
+
+
 def parse_spec(document: dict[str, Any], where: str = "study") -> StudySpec:
     """The study in a plain dictionary; ``where`` names it in messages."""
     try:
@@ -223,14 +245,14 @@ def parse_spec(document: dict[str, Any], where: str = "study") -> StudySpec:
         raise UserError(f"{where}: {_sentence(error)}") from error
 
 
-def _sentence(error: ValidationError) -> str:
+def _sentence(error: ValidationError, what: str = "study") -> str:
     """The first problem: its place, its value, and what would be valid there."""
     errors = error.errors(include_url=False)
     place, kind = _place(errors[0]["loc"]), errors[0]["type"]
     if kind == "missing":
         return f"{place} is missing"
     if kind == "extra_forbidden":
-        return f"{place} is not a field of a study"
+        return f"{place} is not a field of a {what}"
     if kind == "value_error":
         message = errors[0]["msg"].removeprefix("Value error, ")
         return f"{place}: {message}" if place else message

@@ -7,11 +7,11 @@ deleted at any time. Entries are named by the digest of what they were made from
 from __future__ import annotations
 
 import hashlib
-from functools import cache
 from pathlib import Path
 
 from simulator.errors import UserError
 from simulator.numba_cache import cache_root
+from simulator.version import source_digest
 
 BUILDER_ROOMS = ("frontends", "isa", "trace")
 """The rooms whose source decides what a trace holds."""
@@ -27,16 +27,9 @@ def cache_folder(kind: str) -> Path:
     return folder
 
 
-@cache
 def builder_version() -> str:
     """Digest of the source of every room that builds traces."""
-    package = Path(__file__).resolve().parents[1]
-    digest = hashlib.sha256()
-    for room in BUILDER_ROOMS:
-        for source in sorted((package / room).rglob("*.py")):
-            digest.update(str(source.relative_to(package)).encode())
-            digest.update(source.read_bytes())
-    return digest.hexdigest()
+    return source_digest(BUILDER_ROOMS)
 
 
 def trace_path(cubin: bytes, launch: str, options: str = "") -> Path:

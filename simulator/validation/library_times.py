@@ -10,10 +10,12 @@ import pandas as pd
 from pydantic import BaseModel
 
 from simulator.data_files import data_folder
+from simulator.kernels.attention_design import AttentionDesign
 from simulator.kernels.gemm_design import GemmDesign
 
 MEASURED_CHIP_FILE = "measured_chip.txt"
 LIBRARY_KERNEL = "lib_cublas_gemm"
+ATTENTION_KERNEL = "lib_sdpa"
 MATH = {
     "tf32": ("fp32", "tf32"),
     "fp32": ("fp32", "fp32"),
@@ -25,9 +27,18 @@ MATH = {
 
 def library_time_us(design: BaseModel, chip: str) -> float | None:
     """Median time of the vendor's library for the design's problem on ``chip``, None where it was not measured."""
+    if isinstance(design, AttentionDesign):
+        return _attention_time_us(design, chip)
     if not isinstance(design, GemmDesign) or design.dtype not in MATH:
         return None
     return _times().get((chip, design.m, design.n, design.k, *MATH[design.dtype]))
+
+
+def _attention_time_us(design: AttentionDesign, chip: str) -> float | None:
+    """Of the faster of the measured attention libraries; they have as many heads of keys as of queries, equal lengths."""
+    if design.group > 1 or design.keys != design.seq_q or design.page_size is not None:
+        return None
+    return _times().get((chip, design.batch, design.heads, design.seq_q, design.head_dim, design.causal, design.dtype))
 
 
 @lru_cache(maxsize=1)
@@ -38,10 +49,14 @@ def _times() -> dict[tuple[object, ...], float]:
         return {}
     with gzip.open(path, "rt") as stream:
         table = pd.read_csv(stream, usecols=["kernel", "dtype", "shape", "median_us"])
-    rows = table[table.kernel == LIBRARY_KERNEL]
+    rows = table[table.kernel.isin((LIBRARY_KERNEL, ATTENTION_KERNEL))]
     chip = (folder / MEASURED_CHIP_FILE).read_text(encoding="utf-8").strip()
     found: dict[tuple[object, ...], float] = {}
     for dtype, text, median in zip(rows["dtype"], rows["shape"], rows["median_us"], strict=True):
         shape = json.loads(text)
+        if "HD" in shape:
+            key = (chip, *(shape[name] for name in ("B", "H", "S", "HD", "causal")), dtype)
+            found[key] = min(found.get(key, float(median)), float(median))
+            continue
         found[(chip, shape["M"], shape["N"], shape["K"], dtype, shape.get("math"))] = float(median)
     return found

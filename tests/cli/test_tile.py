@@ -44,6 +44,14 @@ def test_a_design_file_is_checked_and_projected(tmp_path: Path, capsys: pytest.C
     assert json.loads(capsys.readouterr().out)["cycles"] == pytest.approx(card["projection"]["cycles"], rel=0.1)
 
 
+def test_an_attention_card_says_problem_and_blocks(capsys: pytest.CaptureFixture[str]) -> None:
+    small = ["--batch", "1", "--heads", "2", "--seq-q", "256", "--head-dim", "64", "--causal", "--producer-warps", "4"]
+    assert run(["tile", "attention", *small, "--compare", "0", "--hw", "h200"]) == 0
+    assert "attention 1 x 2 heads x 256 rows x 64, causal" in " ".join(capsys.readouterr().out.split())
+    assert run(["tile", "attention", *small, "--block-n", "72", "--hw", "h200", "--json"]) == 1
+    assert json.loads(capsys.readouterr().out)["nearest_legal"]["block_n"] == 64
+
+
 def test_an_illegal_design_file_is_not_projected(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "design.yaml"
     path.write_text("kind: gemm\nm: 256\nn: 256\nk: 256\ntile: {m: 128, n: 64, k: 40}\n")
