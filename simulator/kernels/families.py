@@ -15,11 +15,15 @@ from pydantic import BaseModel, ValidationError
 
 from simulator.errors import UserError
 from simulator.hw.config import HardwareConfig
-from simulator.kernels import gemm
+from simulator.kernels import gemm, normalization, reduction, streaming
 from simulator.kernels.gemm_design import GemmDesign
 from simulator.kernels.gemm_legality import check_gemm
 from simulator.kernels.legality import Violation
+from simulator.kernels.memory_legality import check_normalization, check_reduction, check_streaming
+from simulator.kernels.normalization_design import NormalizationDesign
+from simulator.kernels.reduction_design import ReductionDesign
 from simulator.kernels.sampling import Extent
+from simulator.kernels.streaming_design import StreamingDesign
 from simulator.trace.kernel_trace import KernelTrace
 
 
@@ -28,7 +32,8 @@ class Family:
     """Functions of a design. ``build(design, instruction_set, extent)``: its trace, or that of a part of its work;
     ``check(design, hw)``: violations; ``resources``: (registers per thread, threads, bytes of shared memory) of a CTA;
     ``launched_on(design, n_sms, ctas_per_sm)``: what depends on the chip's size is filled in; ``extent_of``: work of the
-    busiest CTA; ``neighbours``: (what changes, design) of single-step changes; ``flops``, ``least_bytes``: of the problem.
+    busiest CTA; ``neighbours``: (what changes, design) of single-step changes; ``flops``, ``least_bytes``: of the problem; ``moves_data``: its speed is told in bytes per
+    second, and as a share of what the DRAM could move.
     """
 
     name: str
@@ -41,6 +46,15 @@ class Family:
     neighbours: Callable[[Any], list[tuple[str, Any]]]
     flops: Callable[[Any], float]
     least_bytes: Callable[[Any], float]
+    moves_data: bool = False
+
+
+def _memory_family(name: str, model: type[BaseModel], generator: Any, check: Callable[[Any, HardwareConfig], list[Violation]]) -> Family:
+    """A family whose generator module has every function under its usual name."""
+    g = generator
+    return Family(
+        name, model, g.build, check, g.resources, g.launched_on, g.extent_of, g.neighbours, g.flops, g.least_bytes, moves_data=True
+    )
 
 
 FAMILIES = {
@@ -56,6 +70,11 @@ FAMILIES = {
         gemm.flops,
         gemm.least_bytes,
     ),
+    "layer_norm": _memory_family("layer_norm", NormalizationDesign, normalization, check_normalization),
+    "rms_norm": _memory_family("rms_norm", NormalizationDesign, normalization, check_normalization),
+    "softmax": _memory_family("softmax", NormalizationDesign, normalization, check_normalization),
+    "reduction": _memory_family("reduction", ReductionDesign, reduction, check_reduction),
+    "streaming": _memory_family("streaming", StreamingDesign, streaming, check_streaming),
 }
 """By ``kind``."""
 

@@ -42,7 +42,8 @@ class Suggestion:
 
 @dataclass(frozen=True)
 class TileCard:
-    """What ``kernelcast tile`` answers; parts that an illegal design has not are None."""
+    """What ``kernelcast tile`` answers; parts that an illegal design has not are None. ``bound_share``: of the time, what
+    the tightest bound explains; ``dram_share``: least bytes per second over the DRAM's peak, of families that move data."""
 
     hw: str
     design: BaseModel
@@ -56,6 +57,7 @@ class TileCard:
     tflops: float | None = None
     gigabytes_per_second: float | None = None
     bound_share: float | None = None
+    dram_share: float | None = None
     bottlenecks: tuple[tuple[str, float], ...] = ()
     tried: tuple[Suggestion, ...] = ()
     library_us: float | None = None
@@ -83,6 +85,8 @@ class TileCard:
         if self.projection is None or self.occupancy is None:
             return document
         p = self.projection
+        if self.dram_share is not None:
+            document["dram_share"] = self.dram_share
         document |= {
             "occupancy": self.occupancy.to_json(),
             "registers_per_thread": self.registers,
@@ -163,11 +167,18 @@ def make_card(design: BaseModel, hw: HardwareConfig, library_us: float | None = 
         tflops=family.flops(design) / seconds / TERA,
         gigabytes_per_second=family.least_bytes(design) / seconds / 1e9,
         bound_share=bound / projection.cycles,
+        dram_share=_dram_share(family, design, hw, seconds),
         bottlenecks=tuple(stalls[:N_BOTTLENECKS]),
         tried=tuple(_compare(family, design, ready, hw, resident, n_compared)) if n_compared else (),
         library_us=library_us,
         seconds=time.perf_counter() - started,
     )
+
+
+def _dram_share(family: Family, design: BaseModel, hw: HardwareConfig, seconds: float) -> float | None:
+    if not family.moves_data or hw.dram is None or not hw.dram.peak_bytes_per_second:
+        return None
+    return family.least_bytes(design) / seconds / hw.dram.peak_bytes_per_second
 
 
 def _project(

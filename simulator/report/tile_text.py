@@ -15,6 +15,9 @@ from simulator.report.projection_text import blocks
 
 N_ACCESSES = 6
 N_TRIED = 12
+EXTENTS = ("m", "n", "k", "rows", "columns", "elements")
+SHOWN = ("tile", "stages", "layout", "passes", "warps")
+"""Fields of the title, of those that a design has."""
 
 
 def render(card: TileCard) -> RenderableType:
@@ -46,9 +49,8 @@ def _legal(card: TileCard) -> Iterator[RenderableType]:
     p, resident = card.projection, card.occupancy
     assert p is not None and resident is not None
     yield Text.assemble((_title(card.design), "bold"), f" on {card.hw}: ", ("legal", "bold green"))
-    rate = f"{card.tflops:,.0f} TFLOP/s" if card.tflops and card.tflops >= 1 else f"{card.gigabytes_per_second:,.0f} GB/s"
     yield Text(
-        f"{p.cycles:,.0f} cycles, {_time(p.time_us)} at {p.clock_mhz:.0f} MHz, {rate}, bound by {p.bound_by} "
+        f"{p.cycles:,.0f} cycles, {_time(p.time_us)} at {p.clock_mhz:.0f} MHz, {_rate(card)}, bound by {p.bound_by} "
         f"({card.bound_share:.0%} of that bound)",
         style="bold green",
     )
@@ -81,13 +83,19 @@ def _legal(card: TileCard) -> Iterator[RenderableType]:
     yield Text(f"{card.seconds:.2f} s; the time is extrapolated from {p.parts} simulated part(s)", style="dim")
 
 
+def _rate(card: TileCard) -> str:
+    if card.dram_share is not None:
+        return f"{card.gigabytes_per_second:,.0f} GB/s ({card.dram_share:.0%} of the DRAM's peak)"
+    if card.tflops and card.tflops >= 1:
+        return f"{card.tflops:,.0f} TFLOP/s"
+    return f"{card.gigabytes_per_second:,.0f} GB/s"
+
+
 def _title(design: BaseModel) -> str:
-    values = design.model_dump()
-    extents = "x".join(str(values[name]) for name in ("m", "n", "k") if name in values)
-    parts = [str(values["kind"]), extents, str(values.get("dtype", ""))]
-    if "tile" in values:
-        parts.append(f"tile {_short(values['tile'])}")
-    parts += [f"{name} {values[name]}" for name in ("stages", "warps") if name in values]
+    values = design.model_dump(exclude_none=True)
+    extents = "x".join(str(values[name]) for name in EXTENTS if name in values)
+    parts = [str(values["kind"]), str(values.get("operation", "")), extents, str(values.get("dtype", ""))]
+    parts += [f"{name} {_short(values[name])}" for name in SHOWN if name in values]
     return " ".join(part for part in parts if part)
 
 
