@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from simulator.kernels.control_words import Value
+from simulator.kernels.cta_classes import classes_of
 from simulator.kernels.sampling import Extent
 from simulator.kernels.streaming_design import StreamingDesign
 from simulator.kernels.thread_index import element_address, element_index, parameter, read_thread
@@ -123,10 +124,3 @@ def build(design: StreamingDesign, kernel: KernelWriter, extent: Extent | None) 
     limits = np.clip(design.n_elements - own * design.tile_elements, 0, design.tile_elements)
     for kind, members in classes_of(limits):
         code.run(kernel.cta_class(ctas[members]), ctas[members], kind[kind > 0])
-
-
-def classes_of(kinds: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
-    """(column, members) of equal columns of ``kinds`` int [n, n_ctas]."""
-    columns, number = np.unique(kinds, axis=1, return_inverse=True)
-    return [(column, np.flatnonzero(number.ravel() == i)) for i, column in enumerate(columns.T)]
-

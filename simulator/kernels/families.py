@@ -32,8 +32,9 @@ class Family:
     """Functions of a design. ``build(design, instruction_set, extent)``: its trace, or that of a part of its work;
     ``check(design, hw)``: violations; ``resources``: (registers per thread, threads, bytes of shared memory) of a CTA;
     ``launched_on(design, n_sms, ctas_per_sm)``: what depends on the chip's size is filled in; ``extent_of``: work of the
-    busiest CTA; ``neighbours``: (what changes, design) of single-step changes; ``flops``, ``least_bytes``: of the problem; ``moves_data``: its speed is told in bytes per
-    second, and as a share of what the DRAM could move.
+    busiest CTA; ``neighbours``: (what changes, design) of single-step changes; ``flops``, ``least_bytes``: of the problem.
+    ``moves_data``: its speed is told in bytes per second, and as a share of what the DRAM could move; ``shares_lines``: all
+    CTAs read a few lines at about the same time.
     """
 
     name: str
@@ -47,14 +48,15 @@ class Family:
     flops: Callable[[Any], float]
     least_bytes: Callable[[Any], float]
     moves_data: bool = False
+    shares_lines: bool = False
 
 
-def _memory_family(name: str, model: type[BaseModel], generator: Any, check: Callable[[Any, HardwareConfig], list[Violation]]) -> Family:
-    """A family whose generator module has every function under its usual name."""
-    g = generator
-    return Family(
-        name, model, g.build, check, g.resources, g.launched_on, g.extent_of, g.neighbours, g.flops, g.least_bytes, moves_data=True
-    )
+def _memory_family(
+    name: str, model: type[BaseModel], g: Any, check: Callable[..., list[Violation]], shares_lines: bool = False
+) -> Family:
+    """A family whose generator module ``g`` has every function under its usual name."""
+    functions = (g.build, check, g.resources, g.launched_on, g.extent_of, g.neighbours, g.flops, g.least_bytes)
+    return Family(name, model, *functions, moves_data=True, shares_lines=shares_lines)
 
 
 FAMILIES = {
@@ -70,8 +72,8 @@ FAMILIES = {
         gemm.flops,
         gemm.least_bytes,
     ),
-    "layer_norm": _memory_family("layer_norm", NormalizationDesign, normalization, check_normalization),
-    "rms_norm": _memory_family("rms_norm", NormalizationDesign, normalization, check_normalization),
+    "layer_norm": _memory_family("layer_norm", NormalizationDesign, normalization, check_normalization, shares_lines=True),
+    "rms_norm": _memory_family("rms_norm", NormalizationDesign, normalization, check_normalization, shares_lines=True),
     "softmax": _memory_family("softmax", NormalizationDesign, normalization, check_normalization),
     "reduction": _memory_family("reduction", ReductionDesign, reduction, check_reduction),
     "streaming": _memory_family("streaming", StreamingDesign, streaming, check_streaming),

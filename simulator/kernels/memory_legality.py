@@ -32,7 +32,7 @@ def check_streaming(design: StreamingDesign, hw: HardwareConfig) -> list[Violati
         n_bytes = design.n_elements * design.n_bytes
         found += _vector(design.vector_bytes, design.n_bytes, n_bytes, "an array")
         found += _whole(design.masked, "elements", design.n_elements, design.tile_elements)
-        found += _grid(design.n_ctas, {"loop": "grid_stride"}, "loop grid_stride")
+        found += [] if design.loop == "grid_stride" else _grid(design.n_ctas, {"loop": "grid_stride"}, "loop grid_stride")
         found += _fits(design.unroll * design.inputs * design.vector * design.n_bytes // 4, "unroll", design.unroll)
     return found or _registers(streaming.resources, design, hw, _fewer(design, "unroll"))
 
@@ -45,7 +45,8 @@ def check_reduction(design: ReductionDesign, hw: HardwareConfig) -> list[Violati
     found += _vector(design.vector_bytes, design.format.n_bytes, contiguous * design.format.n_bytes, "a row")
     along = {"all": ("elements", design.length), "row": ("columns", design.columns), "column": ("rows", design.split_rows)}
     found += _whole(design.masked, *along[design.axis], design.step)
-    found += _grid(design.n_ctas, {"loop": "grid_stride"} if design.axis == "all" else {}, "fewer CTAs")
+    if design.axis != "all" or design.loop == "one_tile":
+        found += _grid(design.n_ctas, {"loop": "grid_stride"} if design.axis == "all" else {}, "loop grid_stride")
     if design.splits > design.rows:
         message = f"splits {design.splits} are more than the {design.rows} rows"
         found.append(Violation("splits", message, design.splits, design.rows, f"splits {design.rows}", {"splits": design.rows}))
@@ -60,12 +61,12 @@ def check_normalization(design: NormalizationDesign, hw: HardwareConfig) -> list
     found += check_threads(design.threads, hw)
     found += _vector(design.vector_bytes, design.format.n_bytes, design.columns * design.format.n_bytes, "a row")
     found += _whole(design.masked, "columns", design.columns, design.vectors * design.span)
-    found += _grid(design.n_ctas, {"persistent": True}, "persistent")
+    found += [] if design.persistent else _grid(design.n_ctas, {"persistent": True}, "persistent")
     if found:
         return found
     if design.vectors * design.vector > design.max_registers:
         return [_row_registers(design, design.vectors * design.vector)]
-    return _registers(normalization.resources, design, hw, lambda registers, limit: _row_registers(design, registers), design.max_registers)
+    return _registers(normalization.resources, design, hw, lambda needed, _: _row_registers(design, needed), design.max_registers)
 
 
 def _row_registers(design: NormalizationDesign, needed: int) -> Violation:
@@ -127,7 +128,7 @@ def _whole(masked: bool, name: str, extent: int, step: int) -> list[Violation]:
 def _grid(n_ctas: int, update: dict[str, Any], change: str) -> list[Violation]:
     if n_ctas <= MOST_CTAS:
         return []
-    return [Violation("grid", f"{n_ctas:,} CTAs are more than {MOST_CTAS:,}", n_ctas, MOST_CTAS, change, update)]
+    return [Violation("grid", f"{n_ctas:,} CTAs are more than {MOST_CTAS:,}", n_ctas, MOST_CTAS, change if update else "", update)]
 
 
 def _smem(needed: int, hw: HardwareConfig, what: str, update: dict[str, Any]) -> list[Violation]:
@@ -135,8 +136,12 @@ def _smem(needed: int, hw: HardwareConfig, what: str, update: dict[str, Any]) ->
     if needed <= limit:
         return []
     message = f"{needed:,} bytes of shared memory ({what}) are more than the {limit:,} that a CTA can have on {hw.name}"
-    change = ", ".join(f"{name} {value if not isinstance(value, dict) else 'x'.join(map(str, value.values()))}" for name, value in update.items())
+    change = ", ".join(f"{name} {_short(value)}" for name, value in update.items())
     return [Violation("shared_memory", message, needed, limit, change, update)]
+
+
+def _short(value: object) -> str:
+    return "x".join(str(part) for part in value.values()) if isinstance(value, dict) else str(value)
 
 
 def _fits(values: int, field: str, given: int) -> list[Violation]:
@@ -171,7 +176,7 @@ def _registers(
 
 
 def _transpose(design: StreamingDesign, hw: HardwareConfig) -> list[Violation]:
-    tile, rows, columns = design.tile, design.rows or 1, design.columns or 1
+    tile, rows, columns = design.block, design.rows or 1, design.columns or 1
     found = _vector(design.vector_bytes, design.n_bytes, columns * design.n_bytes, "a row of the input")
     found += _vector(design.vector_bytes, design.n_bytes, rows * design.n_bytes, "a row of the result")
     vector = design.vector
@@ -186,9 +191,10 @@ def _transpose(design: StreamingDesign, hw: HardwareConfig) -> list[Violation]:
     smaller = {"rows": max(1, tile.rows // 2), "columns": max(1, tile.columns // 2)}
     found += _smem(design.smem_bytes, hw, f"a tile of {tile.rows} x {tile.columns}", {"tile": smaller})
     found += _grid(design.n_ctas, {"tile": {"rows": tile.rows * 2, "columns": tile.columns * 2}}, "a larger tile")
-    if tile.rows * tile.columns * design.n_bytes // 4 > MOST_VALUES * design.threads:
-        values = tile.rows * tile.columns * design.n_bytes // 4 // design.threads
-        found.append(Violation("registers", f"a tile of {tile.rows} x {tile.columns} takes {values:,} registers per thread", values, MOST_VALUES, f"tile {smaller['rows']}x{smaller['columns']}", {"tile": smaller}))  # fmt: skip
+    values = tile.rows * tile.columns * design.n_bytes // 4 // design.threads
+    if values > MOST_VALUES:
+        message = f"a tile of {tile.rows} x {tile.columns} takes {values:,} registers per thread"
+        found.append(Violation("registers", message, values, MOST_VALUES, f"tile {_short(smaller)}", {"tile": smaller}))
     return found + (_matrix(design, hw) if design.is_matrix and design.layout != "plain" else [])
 
 
@@ -202,8 +208,8 @@ def _matrix(design: StreamingDesign, hw: HardwareConfig) -> list[Violation]:
         reason = f"gather elements of 16 bits, not {design.dtype}"
     elif design.access_bytes != WIDEST_BYTES:
         reason = f"read rows of 16 bytes, not of {design.access_bytes}"
-    elif design.tile.rows % MATRIX_ROWS:
-        reason = f"gather {MATRIX_ROWS} rows, tile rows {design.tile.rows} is not a multiple"
+    elif design.block.rows % MATRIX_ROWS:
+        reason = f"gather {MATRIX_ROWS} rows, tile rows {design.block.rows} is not a multiple"
     elif design.pitch_bytes % WIDEST_BYTES:
         reason = f"need rows that begin at multiples of 16 bytes, not {design.pitch_bytes}"
     if not reason:

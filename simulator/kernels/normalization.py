@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from simulator.kernels.cta_classes import classes_of
 from simulator.kernels.legality import updated
 from simulator.kernels.normalization_design import NormalizationDesign
 from simulator.kernels.normalization_kernel import HeldRow
@@ -33,9 +34,7 @@ def build(design: NormalizationDesign, instruction_set: str, extent: Extent | No
     ctas = np.arange(design.n_ctas)
     own = ctas + np.arange(whole.units)[:, None] * design.n_ctas
     n_rows = np.clip(design.rows - own * design.rows_per_cta, 0, design.rows_per_cta)
-    kinds, number = np.unique(n_rows, axis=1, return_inverse=True)
-    for i, kind in enumerate(kinds.T):
-        members = ctas[number.ravel() == i]
+    for kind, members in classes_of(n_rows):
         code.run(kernel.cta_class(members), members, int((kind > 0).sum()), whole.steps)
     return kernel.trace(_registers(design, kernel))
 
@@ -68,10 +67,10 @@ def neighbours(design: NormalizationDesign) -> list[tuple[str, NormalizationDesi
     access = design.access_bytes
     looped = design.passes > 1
     changes: list[tuple[str, dict[str, Any]] | None] = [
+        ("row held in registers", {"passes": 1, "block": None}) if looped else None,
+        ("2 passes", {"passes": 2}) if design.passes == 3 else None,
         ("warps x 2", {"warps": design.warps * 2}),
         ("warps / 2", {"warps": design.warps // 2}),
-        ("row held in registers", {"passes": 1, "block": None}) if looped else ("2 passes", {"passes": 2}),
-        ("2 passes", {"passes": 2}) if design.passes == 3 else None,
         ("not persistent" if design.persistent else "persistent", {"persistent": not design.persistent, "ctas": None}),
         (f"{access * 2}-byte vectors", {"vector_bytes": access * 2}),
         ("rows per CTA x 2, warps x 2", {"rows_per_cta": design.rows_per_cta * 2, "warps": design.warps * 2}),
@@ -79,6 +78,7 @@ def neighbours(design: NormalizationDesign) -> list[tuple[str, NormalizationDesi
         ("block x 2", {"block": design.vectors * design.span * 2}) if looped else None,
         ("block / 2", {"block": design.vectors * design.span // 2}) if looped and design.vectors > 1 else None,
         (f"{access // 2}-byte vectors", {"vector_bytes": access // 2}) if access > design.format.n_bytes else None,
+        ("2 passes", {"passes": 2}) if not looped else None,
         ("denormals flushed", {"full_range": False}) if design.full_range else None,
         ("no bounds checks", {"masked": False}) if design.masked else None,
     ]

@@ -34,16 +34,16 @@ class NormalizationDesign(Section):
     vector_bytes: VectorBytes | None = Field(default=None, description="Of a lane's load; default: the widest that is aligned.")
     persistent: bool = False
     ctas: int | None = Field(default=None, ge=1, description="CTAs of a persistent launch; default: all that fit.")
-    masked: bool = Field(default=True, description="Compare every vector with the row's end, as compilers do for any length.")
+    masked: bool = Field(default=True, description="Compare every vector with the row's end, as for any length.")
     full_range: bool = Field(
-        default=True, description="Exponentials, roots and quotients right for denormal numbers, as compilers make them by default."
+        default=True, description="Exponentials, roots and quotients right for denormal numbers, as compiled by default."
     )
     max_registers: int = Field(default=255, ge=24, le=255)
 
     @model_validator(mode="after")
     def _consistent(self) -> NormalizationDesign:
         if self.warps % self.rows_per_cta:
-            raise ValueError(f"rows_per_cta {self.rows_per_cta} does not divide warps {self.warps}: rows have equal shares of them")
+            raise ValueError(f"rows_per_cta {self.rows_per_cta} does not divide warps {self.warps}: rows share them equally")
         if self.kind == "softmax" and self.weights not in (None, "none"):
             raise ValueError("softmax has no weights")
         if self.kind == "rms_norm" and self.passes == 3:

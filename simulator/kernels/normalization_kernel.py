@@ -86,9 +86,9 @@ class RowCode:
     def load(self, block: Block, address: Value, name: str, bounds: Bounds) -> list[list[Value]]:
         """All vectors of a thread, as raw registers."""
         design = self.design
-        fill = "MOV" if design.kind == "softmax" else "CS2R"
+        fill = None if not bounds.is_on else "MOV" if design.kind == "softmax" else "CS2R"
         return [
-            load_vector(block, design.format, design.vector, address, f"{name}{i}", bounds.guard(i), fill if bounds.is_on else None)
+            load_vector(block, design.format, design.vector, address, f"{name}{i}", bounds.guard(i), fill)
             for i in range(design.vectors)
         ]
 

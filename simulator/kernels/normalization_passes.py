@@ -91,7 +91,7 @@ class PassesRow(RowCode):
             mean = mean_of(between, total, self.inverse_n, self.n_guards)
             if is_apart:
                 self._zero(between, self.squares)
-                self._loop("variance", lambda b, x, g: self._square(b, subtract_mean(b, x, mean, self.guards(g))))  # type: ignore[arg-type]
+                self._loop("variance", lambda b, x, g: self._square(b, subtract_mean(b, x, mean, self.guards(g))))
                 between = self._between("root")
         else:
             self._loop("statistics", lambda block, values, _: self._square(block, values))
@@ -134,10 +134,12 @@ class PassesRow(RowCode):
             self._loop("maximum", lambda block, values, _: self._keep(block, chain(block, OPERATIONS["max"], values, top), top))
             between = self._between("maximum of all")
             largest = self._reduce(top, "max", between)
-            self._loop(
-                "statistics",
-                lambda b, x, _: self._keep(b, chain(b, "FADD", exponentials(b, x, largest, design.full_range, self.n_bounds), total), total),
-            )
+
+            def add(block: Block, values: list[Value], bounds: Bounds) -> None:
+                e = exponentials(block, values, largest, design.full_range, self.n_bounds)
+                self._keep(block, chain(block, OPERATIONS["sum"], e, total), total)
+
+            self._loop("statistics", add)
             top, between = largest, self._between("sum")
         whole = self._reduce(total, "sum", between)
         inverse, guards = reciprocal(between, whole, design.full_range)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from simulator.kernels.cta_classes import classes_of
 from simulator.kernels.legality import updated
 from simulator.kernels.reduction_design import ReductionDesign
 from simulator.kernels.reduction_kernel import ReductionKernel
@@ -30,18 +31,16 @@ def build(design: ReductionDesign, instruction_set: str, extent: Extent | None =
         rows = np.minimum(design.split_rows, design.rows - ctas % design.splits * design.split_rows)
         left = rows - turns * design.step
     limits = np.clip(left, 0, design.step)
-    is_edge = np.zeros(len(ctas), np.int64)
-    if design.axis == "column":
-        is_edge = design.columns - ctas // design.splits * design.tile_columns < design.tile_columns
-    kinds, number = np.unique(np.vstack([limits, is_edge]), axis=1, return_inverse=True)
-    for i, kind in enumerate(kinds.T):
-        members = ctas[number.ravel() == i]
+    width = design.columns - ctas // design.splits * design.tile_columns if design.axis == "column" else design.tile_columns
+    is_edge = np.broadcast_to(width < design.tile_columns, ctas.shape)
+    for kind, members in classes_of(np.vstack([limits, is_edge])):
         code.run(kernel.cta_class(members), members, kind[:-1][kind[:-1] > 0])
     return kernel.trace(_registers(kernel), _warnings(design))
 
 
 def _warnings(design: ReductionDesign) -> list[str]:
-    if design.finish == "atomic" or design.n_ctas == 1 or design.axis == "row" or (design.axis == "column" and design.splits == 1):
+    is_whole = design.axis == "row" or (design.axis == "column" and design.splits == 1) or design.n_ctas == 1
+    if design.finish == "atomic" or is_whole:
         return []
     second = "--axis column" if design.axis == "column" else "--axis all"
     shape = f"--rows {design.splits} --columns {design.columns}" if design.axis == "column" else f"--columns {design.n_ctas}"

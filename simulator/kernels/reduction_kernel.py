@@ -5,14 +5,22 @@ from __future__ import annotations
 import numpy as np
 
 from simulator.kernels.control_words import Value
-from simulator.kernels.lane_reduction import BARRIER, OPERATIONS, merged
+from simulator.kernels.lane_reduction import BARRIER, OPERATIONS, Slots, merged
 from simulator.kernels.reduction_design import ReductionDesign
 from simulator.kernels.row_arithmetic import chain
 from simulator.kernels.thread_index import element_address, element_index, parameter, read_thread
-from simulator.kernels.vectors import FORMATS, LANE, REGISTER_BYTES, WIDTH_SUFFIX, Bounds, Span, load_vector, masked_pattern, widen
+from simulator.kernels.vectors import (
+    LANE,
+    REGISTER_BYTES,
+    WIDTH_SUFFIX,
+    Bounds,
+    Span,
+    load_vector,
+    masked_pattern,
+    widen,
+)
 from simulator.kernels.writer import Block, CtaClass, KernelWriter
 
-RESULT = FORMATS["fp32"]
 ATOMICS = {"sum": "RED.E.ADD.F32.FTZ.RN.STRONG.GPU", "max": "RED.E.MAX.STRONG.GPU"}
 """A maximum of floats is one of integers of the same bits (two, by sign; one is executed)."""
 
@@ -124,7 +132,7 @@ class ReductionKernel:
         warp.run(self.loop, len(limits), events, active)
         warp.run(self.tail, 1, *merged(slots, own))
 
-    def _result(self, cta: CtaClass, place: np.ndarray, on: np.ndarray, n: int) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+    def _result(self, cta: CtaClass, place: np.ndarray, on: np.ndarray, n: int) -> Slots:
         """Slots of the result: ``place`` int [n_members] of its first number, lanes that are ``on``, ``n`` numbers each."""
         key = cta.difference(place * REGISTER_BYTES)
         address = self.y + int(place[0]) * REGISTER_BYTES
@@ -159,7 +167,7 @@ class ReductionKernel:
         warp.run(self.loop, len(limits), events, active)
         warp.run(self.tail, 1, *merged((tail, on), own))
 
-    def _exchange(self, cta: CtaClass, number: int) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+    def _exchange(self, cta: CtaClass, number: int) -> Slots:
         design = self.design
         events: dict[str, np.ndarray] = {}
         active: dict[str, np.ndarray] = {}

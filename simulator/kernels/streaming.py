@@ -77,12 +77,13 @@ def _transpose_changes(design: StreamingDesign) -> list[tuple[str, dict[str, Any
     layouts = [name for name in ("xor", "padded", "shared", "plain") if name != design.layout]
     if design.layout in ("xor", "padded"):
         layouts = [name for name in layouts if name in ("xor", "padded")]
-    tile = design.tile
+    tile = design.block
     changes: list[tuple[str, dict[str, Any]]] = [
         (f"layout {name}", {"layout": name, "padding_bytes": None, "gather": None}) for name in layouts
     ]
     square = tile.model_dump()
-    return changes[:2] + [
+    return [
+        *changes[:2],
         ("tile x 2 each way", {"tile": {name: n * 2 for name, n in square.items()}}),
         *_vector_changes(design),
         ("warps x 2", {"warps": design.warps * 2}),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
@@ -14,6 +14,9 @@ Count = Annotated[int, Field(ge=1, le=1 << 34)]
 VectorBytes = Literal[1, 2, 4, 8, 16]
 SWIZZLED_BYTES = 128
 """Swizzles permute within the 128 bytes of all banks."""
+
+TRANSPOSE: dict[str, Any] = {"tile": {"rows": 32, "columns": 32}, "layout": "xor"}
+"""What a transpose has unless it is said."""
 
 
 class MatrixTile(Section):
@@ -43,16 +46,25 @@ class StreamingDesign(Section):
     loop: Literal["one_tile", "grid_stride"] = "one_tile"
     ctas: int | None = Field(default=None, ge=1, description="CTAs of a grid-stride loop; default: all that fit.")
     masked: bool = Field(default=True, description="Compare every vector with the end, as compilers do for any length.")
-    tile: MatrixTile = MatrixTile(rows=32, columns=32)
-    layout: Literal["plain", "shared", "padded", "xor"] = Field(
-        default="xor", description="A transpose's tile: no shared memory, rows as they are, rows padded, columns XORed with rows."
+    tile: MatrixTile | None = Field(default=None, description="Of a transpose; default: 32x32.")
+    layout: Literal["plain", "shared", "padded", "xor"] | None = Field(
+        default=None,
+        description="A transpose's tile: no shared memory, rows as they are, rows padded, columns XORed with rows (default).",
     )
     padding_bytes: int | None = Field(default=None, ge=1, le=128, description="Of layout padded; default: one bank.")
     gather: Literal["scalar", "matrix"] | None = Field(
         default=None, description="Columns of a tile by single loads, or (16 bits) by transposing matrix loads."
     )
     coalesced: Literal["reads", "writes"] = Field(default="reads", description="Which side of a plain transpose.")
-    walk: Literal["rows", "columns"] = Field(default="rows", description="Neighbouring CTAs lie along rows' or columns' direction.")
+    walk: Literal["rows", "columns"] = Field(default="rows", description="What neighbouring CTAs of a transpose differ in.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _transposed(cls, values: Any) -> Any:
+        """A transpose has a tile and a layout."""
+        if isinstance(values, dict) and values.get("operation") == "transpose":
+            return {**values, **{name: usual for name, usual in TRANSPOSE.items() if values.get(name) is None}}
+        return values
 
     @model_validator(mode="after")
     def _consistent(self) -> StreamingDesign:
@@ -63,6 +75,8 @@ class StreamingDesign(Section):
                 raise ValueError("operation transpose has one input, one tile per CTA, no arithmetic and no conversion")
         elif self.elements is None or self.rows is not None or self.columns is not None:
             raise ValueError(f"operation {self.operation} takes elements, not rows and columns")
+        elif self.tile or self.layout or self.gather:
+            raise ValueError(f"operation {self.operation} has no tile, layout or gather: they go with operation transpose")
         if self.operation == "copy" and (self.inputs > 1 or self.arithmetic):
             raise ValueError("operation copy has one input and no arithmetic; operation elementwise has both")
         if self.ctas is not None and self.loop != "grid_stride":
@@ -70,6 +84,12 @@ class StreamingDesign(Section):
         if self.padding_bytes is not None and self.layout != "padded":
             raise ValueError("padding_bytes goes with layout padded")
         return self
+
+    @property
+    def block(self) -> MatrixTile:
+        """The tile of a transpose."""
+        assert self.tile is not None
+        return self.tile
 
     @property
     def format(self) -> ElementFormat:
@@ -119,9 +139,9 @@ class StreamingDesign(Section):
             return widest_vector(self.n_elements * self.n_bytes)
         if self.layout == "plain":
             return self.n_bytes
-        share = self.tile.rows * self.tile.columns * self.n_bytes // self.threads
+        share = self.block.rows * self.block.columns * self.n_bytes // self.threads
         sides = math.gcd((self.rows or 1) * self.n_bytes, (self.columns or 1) * self.n_bytes)
-        tile = math.gcd(self.tile.rows * self.n_bytes, self.tile.columns * self.n_bytes)
+        tile = math.gcd(self.block.rows * self.n_bytes, self.block.columns * self.n_bytes)
         return max(self.n_bytes, widest_vector(math.gcd(sides, tile), 1 << (min(16, max(1, share)).bit_length() - 1)))
 
     @property
@@ -134,26 +154,26 @@ class StreamingDesign(Section):
         """Whether columns are gathered by transposing matrix loads: the default where a tile has whole ones."""
         if self.gather is not None:
             return self.gather == "matrix"
-        whole = self.n_bytes == 2 and self.access_bytes == 16 and self.tile.rows % 32 == 0 and self.tile.columns % 8 == 0
+        whole = self.n_bytes == 2 and self.access_bytes == 16 and self.block.rows % 32 == 0 and self.block.columns % 8 == 0
         return whole and self.layout in ("shared", "xor")
 
     @property
     def pitch_bytes(self) -> int:
         """From row to row of the tile in shared memory."""
         padding = (self.padding_bytes or 4) if self.layout == "padded" else 0
-        return self.tile.columns * self.n_bytes + padding
+        return self.block.columns * self.n_bytes + padding
 
     @property
     def smem_bytes(self) -> int:
         if self.operation != "transpose" or self.layout == "plain":
             return 0
-        return self.tile.rows * self.pitch_bytes
+        return self.block.rows * self.pitch_bytes
 
     @property
     def turns(self) -> int:
         """Tiles of the launch."""
         if self.operation == "transpose":
-            return math.ceil((self.rows or 1) / self.tile.rows) * math.ceil((self.columns or 1) / self.tile.columns)
+            return math.ceil((self.rows or 1) / self.block.rows) * math.ceil((self.columns or 1) / self.block.columns)
         return math.ceil(self.n_elements / self.tile_elements)
 
     @property

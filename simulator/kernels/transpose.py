@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from simulator.kernels.control_words import Value
-from simulator.kernels.elementwise import classes_of
+from simulator.kernels.cta_classes import classes_of
 from simulator.kernels.lane_reduction import BARRIER
 from simulator.kernels.streaming_design import SWIZZLED_BYTES, StreamingDesign
 from simulator.kernels.thread_index import parameter, read_thread
@@ -43,7 +43,7 @@ class TransposeKernel:
         self.design, self.kernel = design, kernel
         n_bytes = design.n_elements * design.n_bytes
         self.x, self.y = kernel.buffer("x", n_bytes), kernel.buffer("y", n_bytes)
-        tile, vector = design.tile, design.vector
+        tile, vector = design.block, design.vector
         is_plain = design.layout == "plain"
         reads_vectors = not is_plain or design.coalesced == "reads"
         self.reads = Side(design, tile.rows, tile.columns, vector)
@@ -59,11 +59,12 @@ class TransposeKernel:
         block.op("EXIT")
         self.block = block
 
-    def _matrix_address(self, block: Block, thread: Value, i: int, line: Value | None) -> tuple[Value, Value | None, Value]:
-        """(address, guard, line number) of vector ``i`` in a matrix."""
+    def _matrix_address(self, block: Block, thread: Value, i: int) -> tuple[Value, Value | None]:
+        """(address, guard) of vector ``i`` in a matrix."""
         address, place = Value("address", 2), Value("line")
         base = parameter(block) if i == 0 else Value("pointer", 2)
-        for opcode in INDEX_OPERATIONS if i == 0 else INDEX_OPERATIONS[-5:]:
+        again = INDEX_OPERATIONS[-5:] if self.design.masked else ()  # without comparisons a stride is added to the address
+        for opcode in again if i else INDEX_OPERATIONS:
             block.op(opcode, [place], [place if i else thread])
         block.op("IMAD.WIDE", [address], [place] if i else [place, base])
         guard = None
@@ -72,13 +73,13 @@ class TransposeKernel:
             if i == 0:
                 block.op("ISETP.GE.AND", [guard], [place])
             block.op("ISETP.LT.AND", [guard], [place])
-        return address, guard, place
+        return address, guard
 
     def _load(self, block: Block, thread: Value) -> list[list[Value]]:
         design = self.design
         raw = []
         for i in range(self.reads.n):
-            address, guard, _ = self._matrix_address(block, thread, i, None)
+            address, guard = self._matrix_address(block, thread, i)
             fill = "CS2R" if design.masked else None
             raw.append(load_vector(block, design.format, design.vector, address, f"load{i}", guard, fill))
         return raw
@@ -89,18 +90,18 @@ class TransposeKernel:
         if self.reads_vectors:
             raw = self._load(block, thread)
             for i, values in enumerate(raw):
-                target, guard, _ = self._matrix_address(block, thread, i, None)
+                target, guard = self._matrix_address(block, thread, i)
                 for j in range(design.vector):
                     value = values[j * design.n_bytes // REGISTER_BYTES]
                     block.op(f"STG.E{suffix}", [], [target, value], slot=f"store{i}.{j}", guard=guard, width=width)
             return
         for i in range(self.reads.n):
-            address, guard, _ = self._matrix_address(block, thread, i, None)
+            address, guard = self._matrix_address(block, thread, i)
             values = registers_of(design.format, design.vector)
             for j in range(design.vector):
                 value = values[j * design.n_bytes // REGISTER_BYTES]
                 block.op(f"LDG.E{suffix}", [value], [address], slot=f"load{i}.{j}", guard=guard, width=width)
-            target, guard, _ = self._matrix_address(block, thread, i, None)
+            target, guard = self._matrix_address(block, thread, i)
             store_vector(block, design.format, values, design.vector, target, f"store{i}", guard)
 
     def _staged(self, block: Block, thread: Value) -> None:
@@ -113,7 +114,7 @@ class TransposeKernel:
         block.op(BARRIER, slot="staged")
         gathered = [self._get(block, thread, i) for i in range(self.writes.n)]
         for i, values in enumerate(gathered):
-            target, guard, _ = self._matrix_address(block, thread, i, None)
+            target, guard = self._matrix_address(block, thread, i)
             store_vector(block, design.format, values, design.vector, target, f"store{i}", guard)
 
     def _place(self, block: Block, thread: Value, i: int) -> Value:
@@ -211,10 +212,10 @@ class TransposeKernel:
         """(column, first row, whether it is one of the tile's) of the vectors that lanes store."""
         if not self.design.is_matrix:
             return self.writes.lanes(warp, i)
-        blocks = self.design.tile.rows // MATRIX_ROWS
+        blocks = self.design.block.rows // MATRIX_ROWS
         number = i * self.design.warps + warp
         column, row = number // blocks * 8 + LANE // 4, number % blocks * MATRIX_ROWS + LANE % 4 * 8
-        return column, row, column < self.design.tile.columns
+        return column, row, column < self.design.block.columns
 
     def _shared(self, cta: CtaClass, warp: int, events: dict[str, np.ndarray], active: dict[str, int]) -> None:
         design, kernel = self.design, self.kernel
@@ -283,7 +284,7 @@ def _folded(number: np.ndarray, vector: int) -> np.ndarray:
 def build(design: StreamingDesign, kernel: KernelWriter) -> None:
     """Write the whole kernel."""
     code = TransposeKernel(design, kernel)
-    rows, columns, tile = design.rows or 1, design.columns or 1, design.tile
+    rows, columns, tile = design.rows or 1, design.columns or 1, design.block
     across, down = -(-columns // tile.columns), -(-rows // tile.rows)
     index = np.arange(design.n_ctas)
     row, column = (index % down, index // down) if design.walk == "rows" else (index // across, index % across)

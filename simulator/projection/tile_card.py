@@ -23,6 +23,9 @@ SAMPLE_STEPS = 12
 COMPARISON_STEPS = 6
 CARD_BUDGET = Budget(instructions=400_000, lines=50_000, fewest_sms=2)
 COMPARISON_BUDGET = Budget(instructions=100_000, lines=50_000, fewest_sms=2)
+LINES_BUDGETS = Budget(400_000, 500_000, fewest_sms=4), Budget(100_000, 200_000, fewest_sms=2)
+"""The same for families whose CTAs all read a few lines (a row of weights): more lines are followed, because each would
+otherwise stand for many others, all in one partition."""
 N_BOTTLENECKS = 3
 N_SUGGESTIONS = 3
 N_COMPARED = 3
@@ -149,7 +152,7 @@ def make_card(design: BaseModel, hw: HardwareConfig, library_us: float | None = 
     family = family_of(design)
     ready, resident, registers = ready_to_build(design, hw)
     sample = choose_sample(family.extent_of(ready), SAMPLE_STEPS)
-    projection = _project(family, ready, hw, resident, sample, CARD_BUDGET, settles_clock=True)
+    projection = _project(family, ready, hw, resident, sample, _budgets(family)[0], settles_clock=True)
     first = family.build(ready, hw.identity.instruction_set, sample.extents[0])
     seconds = projection.time_us / MEGA
     bound = max(projection.bounds.values())
@@ -193,7 +196,8 @@ def _compare(
     family: Family, design: BaseModel, ready: Any, hw: HardwareConfig, resident: Occupancy, n_compared: int
 ) -> list[Suggestion]:
     """Legal single-step changes, the one that saves most first; both sides run at the same, smallest fidelity."""
-    base = _project(family, ready, hw, resident, _comparison_sample(family, ready), COMPARISON_BUDGET, settles_clock=False)
+    budget = _budgets(family)[1]
+    base = _project(family, ready, hw, resident, _comparison_sample(family, ready), budget, settles_clock=False)
     found: list[Suggestion] = []
     for change, other in family.neighbours(design):
         if len(found) == n_compared:
@@ -203,11 +207,16 @@ def _compare(
                 continue
             other_ready, other_resident, _ = ready_to_build(other, hw)
             sample = _comparison_sample(family, other_ready)
-            p = _project(family, other_ready, hw, other_resident, sample, COMPARISON_BUDGET, settles_clock=False)
+            p = _project(family, other_ready, hw, other_resident, sample, budget, settles_clock=False)
         except (UserError, Unsupported):
             continue
         found.append(Suggestion(change, float(1 - p.cycles / base.cycles), other.model_dump(mode="json", exclude_none=True)))
     return sorted(found, key=lambda one: -one.saves)
+
+
+def _budgets(family: Family) -> tuple[Budget, Budget]:
+    """Of the card and of comparisons."""
+    return LINES_BUDGETS if family.shares_lines else (CARD_BUDGET, COMPARISON_BUDGET)
 
 
 def _comparison_sample(family: Family, design: Any) -> Sample:

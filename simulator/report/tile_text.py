@@ -72,7 +72,8 @@ def _legal(card: TileCard) -> Iterator[RenderableType]:
         )
         table.add_row("Next cliff", f"{cliff.ctas_per_sm} CTAs", change)
     yield table
-    yield from _accesses(card.accesses)
+    if card.accesses:
+        yield from _accesses(card.accesses)
     yield Text("\nBottlenecks (share of resident warps' time)", style="bold")
     yield _bars([(name.replace("_", " "), share) for name, share in card.bottlenecks])
     if card.tried:
