@@ -128,7 +128,8 @@ def _whole(masked: bool, name: str, extent: int, step: int) -> list[Violation]:
 def _grid(n_ctas: int, update: dict[str, Any], change: str) -> list[Violation]:
     if n_ctas <= MOST_CTAS:
         return []
-    return [Violation("grid", f"{n_ctas:,} CTAs are more than {MOST_CTAS:,}", n_ctas, MOST_CTAS, change if update else "", update)]
+    message = f"{n_ctas:,} CTAs are more than {MOST_CTAS:,}"
+    return [Violation("grid", message, n_ctas, MOST_CTAS, change if update else "", update)]
 
 
 def _smem(needed: int, hw: HardwareConfig, what: str, update: dict[str, Any]) -> list[Violation]:

@@ -8,7 +8,7 @@ from simulator.kernels.control_words import Value
 from simulator.kernels.lane_reduction import BARRIER, OPERATIONS, Slots, merged
 from simulator.kernels.reduction_design import ReductionDesign
 from simulator.kernels.row_arithmetic import chain
-from simulator.kernels.thread_index import element_address, element_index, parameter, read_thread
+from simulator.kernels.thread_index import computed_address, element_address, element_index, parameter, read_thread
 from simulator.kernels.vectors import (
     LANE,
     REGISTER_BYTES,
@@ -52,10 +52,11 @@ class ReductionKernel:
         bounds = Bounds(loop, index, design.unroll, design.masked)
         fill = "CS2R" if design.masked else None
         depth = min(design.in_flight or design.unroll, design.unroll)
+        address_of = computed_address if design.masked else element_address
         raw: list[list[Value]] = []
         for u in range(design.unroll):
             while len(raw) < min(u + depth, design.unroll):
-                address, n = element_address(loop, index, base), len(raw)
+                address, n = address_of(loop, index, base), len(raw)
                 raw.append(load_vector(loop, design.format, design.vector, address, f"load{n}", bounds.guard(n), fill))
             for total, value in zip(self.totals, widen(loop, design.format, raw[u], design.vector), strict=True):
                 loop.op(OPERATIONS[design.operation], [total], [total, value])

@@ -33,6 +33,14 @@ def parameter(block: Block) -> Value:
     return pointer
 
 
+def computed_address(block: Block, index: Value, base: Value) -> Value:
+    """The same where a compiler computes each address of a loop turn anew: low half, then high half with the carry."""
+    address = Value("address", 2)
+    block.op("LEA", [address], [index, base])
+    block.op("LEA.HI.X.SX32", [address], [index, address])
+    return address
+
+
 def element_address(block: Block, index: Value, base: Value) -> Value:
     """64-bit address of element ``index``."""
     address = Value("address", 2)

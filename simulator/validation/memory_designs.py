@@ -54,14 +54,15 @@ def _rows(kind: str, dtype: str, shape: Values, config: Values) -> Normalization
 
 
 def _row_sum(dtype: str, shape: Values, config: Values, n_ctas: int) -> ReductionDesign:
-    _, vectors = _block_vectors(dtype, config)
+    vector, vectors = _block_vectors(dtype, config)
     is_unrolled = vectors < UNROLLED
+    needed = -(-shape["N"] // (32 * config["warps"] * vector))  # a row of less than a turn is left to the code behind the loop
     return ReductionDesign(
         rows=shape["M"],
         columns=shape["N"],
         axis="row",
         warps=config["warps"],
-        unroll=vectors * UNROLLED if is_unrolled else vectors,
+        unroll=min(vectors * UNROLLED if is_unrolled else vectors, needed),
         in_flight=IN_FLIGHT if is_unrolled else 1,
     )
 
