@@ -8,30 +8,40 @@ three loads under way, longer ones keep one.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+import pandas as pd
 from pydantic import BaseModel
 
-from simulator.errors import Unsupported
+from simulator.errors import Unsupported, UserError
+from simulator.hw.config import HardwareConfig
+from simulator.kernels.families import family_of
 from simulator.kernels.normalization_design import NormalizationDesign
 from simulator.kernels.reduction_design import ReductionDesign
 from simulator.kernels.streaming_design import StreamingDesign
 from simulator.kernels.vectors import FORMATS, WIDEST_BYTES
+from simulator.projection.run import project_trace
+from simulator.projection.tile_card import check_design, ready_to_build
 
 GELU = {"fma_per_element": 15, "alu_per_element": 2, "mufu_per_element": 2}
 """Of the tanh form, right for all numbers."""
 UNROLLED, IN_FLIGHT = 4, 3
-CONFLICTING_LAYOUTS = {"pad1": "padded", "nopad": "shared"}
+BUDGET = 2_000_000
+"""Warp instructions of a projection."""
+COLUMNS = ["id", "kernel", "dtype", "shape", "config", "split", "cycles", "design_cycles"]
+LAYOUTS = {"pad1": "padded", "nopad": "shared"}
 Values = dict[str, Any]
 
 
-def memory_design(kernel: str, dtype: str, shape: str, config: str, n_ctas: int) -> BaseModel:
-    """The design with the parameters of a measured row (``shape``, ``config``: JSON; ``n_ctas`` of its launch). Unsupported
-    for kernels without one."""
+def memory_design(kernel: str, dtype: str, shape: str, config: str, launch: str) -> BaseModel:
+    """The design with the parameters of a measured row (``shape``, ``config``, ``launch``: JSON). Unsupported for kernels
+    without one."""
     if kernel not in DESIGNS:
         raise Unsupported(f"kernel {kernel} has no generator")
-    return DESIGNS[kernel](dtype, json.loads(shape), json.loads(config), n_ctas)
+    return DESIGNS[kernel](dtype, json.loads(shape), json.loads(config), math.prod(json.loads(launch)["grid"]))
 
 
 def _block_vectors(dtype: str, config: Values) -> tuple[int, int]:
@@ -75,7 +85,7 @@ def _transpose(dtype: str, shape: Values, config: Values, n_ctas: int) -> Stream
 
 def _cuda_transpose(dtype: str, shape: Values, config: Values, n_ctas: int) -> StreamingDesign:
     edge = config["tile"]
-    how: Values = {"layout": CONFLICTING_LAYOUTS.get(config.get("smem_layout", ""), "plain")}
+    how: Values = {"layout": LAYOUTS.get(config.get("smem_layout", ""), "plain")}
     if how["layout"] == "plain":
         how["coalesced"] = "writes" if config["variant"] == "naive_wc" else "reads"
     common = {
@@ -149,3 +159,44 @@ DESIGNS: dict[str, Callable[[str, Values, Values, int], BaseModel]] = {
     "cuda_reduce": _cuda_reduce,
     "cuda_softmax": _cuda_softmax,
 }
+
+
+def predict(rows: pd.DataFrame, hw: HardwareConfig, done: Callable[[str], None] = lambda note: None) -> pd.DataFrame:
+    """``rows`` (those of COLUMNS, launch) with ``design_cycles``: NaN where there is no design, or none that is legal."""
+    found = []
+    for row in rows.itertuples():
+        try:
+            design = memory_design(str(row.kernel), str(row.dtype), str(row.shape), str(row.config), str(row.launch))
+            cycles = float("nan") if check_design(design, hw) else _cycles(design, hw)
+        except (Unsupported, UserError):
+            cycles = float("nan")
+        found.append(cycles)
+        done(str(row.id))
+    return rows.assign(design_cycles=found)[COLUMNS]
+
+
+def _cycles(design: BaseModel, hw: HardwareConfig) -> float:
+    ready, _, _ = ready_to_build(design, hw)
+    trace = family_of(design).build(ready, hw.identity.instruction_set)
+    return float(project_trace(trace, hw, BUDGET, explains=False).cycles)
+
+
+def errors(predictions: pd.DataFrame) -> pd.DataFrame:
+    """n, median and mean of the absolute relative error, and bias (positive: too slow), of each kernel, in percent."""
+    error = 100 * (predictions.design_cycles / predictions["cycles"] - 1)
+    grouped = pd.DataFrame({"kernel": predictions.kernel, "error": error}).dropna().groupby("kernel")["error"]
+    found = {
+        "n": grouped.size(),
+        "median_error": grouped.apply(lambda e: e.abs().median()),
+        "mean_error": grouped.apply(lambda e: e.abs().mean()),
+        "bias": grouped.mean(),
+    }
+    return pd.DataFrame(found).reset_index()
+
+
+def write_predictions(measured: Path, hw: HardwareConfig, output: Path, split: str) -> pd.DataFrame:
+    """Predict the memory-bound rows of ``measured`` (CSV) in ``split`` and write them to ``output``."""
+    table = pd.read_csv(measured)
+    predictions = predict(table[table.kernel.isin(list(DESIGNS)) & (table.split == split)], hw)
+    predictions.to_csv(output, index=False)
+    return predictions

@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable, Iterable
 from itertools import combinations
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
-from pydantic import BaseModel
 
 from simulator.errors import Unsupported, UserError
 from simulator.hw.config import HardwareConfig
 from simulator.kernels.families import family_of
 from simulator.kernels.gemm_design import GemmDesign
-from simulator.projection.plan import DEFAULT_INSTRUCTION_BUDGET
 from simulator.projection.run import project_trace
 from simulator.projection.tile_card import ready_to_build
-from simulator.validation.memory_designs import DESIGNS as MEMORY_DESIGNS
-from simulator.validation.memory_designs import memory_design
 
 FEWEST_CONFIGS = 10
 """Shapes with fewer measured configurations are not ranked."""
@@ -68,42 +62,20 @@ def design_of(kernel: str, dtype: str, shape: str, config: str) -> GemmDesign:
     return GemmDesign.model_validate(common | plain)
 
 
-def predict(
-    rows: pd.DataFrame,
-    hw: HardwareConfig,
-    done: Callable[[str], None] = lambda note: None,
-    instruction_budget: int = DEFAULT_INSTRUCTION_BUDGET,
-) -> pd.DataFrame:
-    """``rows`` (id, kernel, dtype, shape, config, launch, cycles, split) with ``design_cycles`` (NaN: there is no design)."""
+def predict(rows: pd.DataFrame, hw: HardwareConfig, done: Callable[[str], None] = lambda note: None) -> pd.DataFrame:
+    """``rows`` (id, kernel, dtype, shape, config, cycles, split) with ``design_cycles`` (NaN where there is no design)."""
     found = []
     for row in rows.itertuples():
         try:
-            design = _design_of_row(row)
+            design = design_of(str(row.kernel), str(row.dtype), str(row.shape), str(row.config))
             ready, _, _ = ready_to_build(design, hw)
             trace = family_of(design).build(ready, hw.identity.instruction_set)
-            cycles = float(project_trace(trace, hw, instruction_budget, explains=False).cycles)
+            cycles = float(project_trace(trace, hw, explains=False).cycles)
         except (Unsupported, UserError):
             cycles = float("nan")
         found.append(cycles)
         done(str(row.id))
     return rows.assign(design_cycles=found)[["id", "kernel", "dtype", "shape", "config", "split", "cycles", "design_cycles"]]
-
-
-def _design_of_row(row: Any) -> BaseModel:
-    """The design of a measured row (see ``predict``)."""
-    parameters = str(row.kernel), str(row.dtype), str(row.shape), str(row.config)
-    if row.kernel in MEMORY_DESIGNS:
-        return memory_design(*parameters, math.prod(json.loads(row.launch)["grid"]))
-    return design_of(*parameters)
-
-
-def errors_by_kernel(predictions: pd.DataFrame) -> pd.DataFrame:
-    """Of every kernel: n, mean and median of the absolute error, bias (positive: predicted too slow)."""
-    known = predictions.dropna(subset=["design_cycles"])
-    signed = (known.design_cycles / known["cycles"] - 1).groupby(known["kernel"])
-    size = (known.design_cycles / known["cycles"] - 1).abs().groupby(known["kernel"])
-    found = {"n": signed.size(), "mean": size.mean(), "median": size.median(), "bias": signed.mean()}
-    return pd.DataFrame(found).reset_index()
 
 
 def kendall_tau(measured: Iterable[float], predicted: Iterable[float]) -> float:
@@ -138,17 +110,10 @@ def rankings(predictions: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(found)
 
 
-def write_predictions(
-    measured: Path,
-    hw: HardwareConfig,
-    output: Path,
-    split: str,
-    kernels: tuple[str, ...],
-    instruction_budget: int = DEFAULT_INSTRUCTION_BUDGET,
-) -> pd.DataFrame:
+def write_predictions(measured: Path, hw: HardwareConfig, output: Path, split: str, kernels: tuple[str, ...]) -> pd.DataFrame:
     """Predict the rows of ``measured`` (CSV) in ``split`` and write them to ``output``."""
     table = pd.read_csv(measured)
     rows = table[table.kernel.isin(kernels) & (table.split == split)]
-    predictions = predict(rows, hw, instruction_budget=instruction_budget)
+    predictions = predict(rows, hw)
     predictions.to_csv(output, index=False)
     return predictions

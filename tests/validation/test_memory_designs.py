@@ -13,8 +13,7 @@ from simulator.errors import Unsupported
 from simulator.hw.loader import load_hw
 from simulator.kernels.families import family_of, load_design
 from simulator.projection.tile_card import check_design
-from simulator.validation.memory_designs import DESIGNS, memory_design
-from simulator.validation.tile_designs import errors_by_kernel
+from simulator.validation.memory_designs import DESIGNS, errors, memory_design
 
 HELD_ROWS = ("softmax_row", "layernorm_row")
 TRITON = [name for name in DESIGNS if not name.startswith("cuda")]
@@ -24,9 +23,7 @@ TRITON = [name for name in DESIGNS if not name.startswith("cuda")]
 def measured() -> pd.DataFrame:
     table = pd.read_csv(data_folder("projections") / "validation" / "kernels.csv.gz")
     rows = table[table.kernel.isin(TRITON) & (table.split == "fit")].drop_duplicates("cubin")
-    designs = [
-        memory_design(r.kernel, r.dtype, r.shape, r.config, math.prod(json.loads(r.launch)["grid"])) for r in rows.itertuples()
-    ]
+    designs = [memory_design(r.kernel, r.dtype, r.shape, r.config, r.launch) for r in rows.itertuples()]
     return rows.assign(design=designs)
 
 
@@ -54,15 +51,15 @@ def test_launches_are_those_of_the_measured_kernels(measured: pd.DataFrame) -> N
 
 def test_kernels_without_options_are_refused() -> None:
     with pytest.raises(Unsupported):
-        memory_design("conv2d", "bf16", "{}", "{}", 1)
+        memory_design("conv2d", "bf16", "{}", "{}", "{}")
     with pytest.raises(Unsupported):
-        memory_design("cuda_reduce", "fp32", '{"n": 64}', '{"variant": "sequential"}', 1)
+        memory_design("cuda_reduce", "fp32", '{"n": 64}', '{"variant": "sequential"}', '{"grid": [1, 1, 1]}')
 
 
 def test_errors_of_a_kernel_are_signed_and_absolute() -> None:
     table = pd.DataFrame({"kernel": "k", "cycles": [100, 100], "design_cycles": [110, 80]})
-    (row,) = errors_by_kernel(table).to_dict("records")
-    assert (row["n"], row["mean"], row["median"], row["bias"]) == (2, *(pytest.approx(x) for x in (0.15, 0.15, -0.05)))
+    (row,) = errors(table).to_dict("records")
+    assert (row["n"], row["mean_error"], row["median_error"], row["bias"]) == (2, *(pytest.approx(x) for x in (15, 15, -5)))
 
 
 def test_the_examples_are_legal_designs() -> None:
