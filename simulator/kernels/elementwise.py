@@ -44,16 +44,21 @@ class ElementwiseKernel:
         addresses = [element_address(block, index, base) for base in bases[:-1]]
         bounds = Bounds(block, index, design.unroll, design.masked)
         fill = "CS2R" if design.masked else None
-        raw = [
-            [
-                load_vector(block, design.format, design.vector, address, f"load{i}.{u}", bounds.guard(u), fill)
-                for i, address in enumerate(addresses)
-            ]
-            for u in range(design.unroll)
-        ]
-        target = element_address(block, index, bases[-1])
-        for u, group in enumerate(raw):
-            packed = self._compute(block, group) if design.converts else group[0]
+        depth = min(design.in_flight or design.unroll, design.unroll)
+        raw: list[list[list[Value]]] = []
+        target: Value | None = None
+        for u in range(design.unroll):
+            while len(raw) < min(u + depth, design.unroll):
+                n = len(raw)
+                guard = bounds.guard(n)
+                raw.append(
+                    [
+                        load_vector(block, design.format, design.vector, address, f"load{i}.{n}", guard, fill)
+                        for i, address in enumerate(addresses)
+                    ]
+                )
+            target = target or element_address(block, index, bases[-1])
+            packed = self._compute(block, raw[u]) if design.converts else raw[u][0]
             store_vector(block, design.result_format, packed, design.vector, target, f"store{u}", bounds.again(u))
 
     def _compute(self, block: Block, group: list[list[Value]]) -> list[Value]:

@@ -154,10 +154,10 @@ def _fits(values: int, field: str, given: int) -> list[Violation]:
     return [Violation("registers", message, values, MOST_VALUES, f"{field} {fewer}", {field: fewer})]
 
 
-Change = Callable[[int, int], Violation]
+Repair = Callable[[int, int], Violation]
 
 
-def _fewer(design: StreamingDesign | ReductionDesign, field: str) -> Change:
+def _fewer(design: StreamingDesign | ReductionDesign, field: str) -> Repair:
     def change(registers: int, limit: int) -> Violation:
         given = int(getattr(design, field))
         fewer = max(1, min(given - 1, given * limit // registers))
@@ -168,7 +168,7 @@ def _fewer(design: StreamingDesign | ReductionDesign, field: str) -> Change:
 
 
 def _registers(
-    resources: Callable[[Any], tuple[int, int, int]], design: Any, hw: HardwareConfig, change: Change, most: int | None = None
+    resources: Callable[[Any], tuple[int, int, int]], design: Any, hw: HardwareConfig, change: Repair, most: int | None = None
 ) -> list[Violation]:
     """Registers of a thread, from the generated code."""
     registers, _, _ = resources(design)

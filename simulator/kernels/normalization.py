@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from simulator.kernels.cta_classes import classes_of
-from simulator.kernels.legality import updated
+from simulator.kernels.legality import Change, variants
 from simulator.kernels.normalization_design import NormalizationDesign
 from simulator.kernels.normalization_kernel import HeldRow
 from simulator.kernels.normalization_passes import PassesRow
@@ -66,7 +64,7 @@ def neighbours(design: NormalizationDesign) -> list[tuple[str, NormalizationDesi
     """Single-step changes of a design, with what changes in words: first what usually is worth most."""
     access = design.access_bytes
     looped = design.passes > 1
-    changes: list[tuple[str, dict[str, Any]] | None] = [
+    changes: list[Change | None] = [
         ("row held in registers", {"passes": 1, "block": None}) if looped else None,
         ("2 passes", {"passes": 2}) if design.passes == 3 else None,
         ("warps x 2", {"warps": design.warps * 2}),
@@ -82,13 +80,7 @@ def neighbours(design: NormalizationDesign) -> list[tuple[str, NormalizationDesi
         ("denormals flushed", {"full_range": False}) if design.full_range else None,
         ("no bounds checks", {"masked": False}) if design.masked else None,
     ]
-    found = []
-    for what, update in filter(None, changes):
-        try:
-            found.append((what, updated(design, update)))
-        except ValueError:
-            continue
-    return found  # type: ignore[return-value]
+    return variants(design, changes)
 
 
 def flops(design: NormalizationDesign) -> float:

@@ -22,19 +22,17 @@ from simulator.kernels.row_arithmetic import (
     weighted,
 )
 from simulator.kernels.thread_index import element_address, parameter, read_thread
-from simulator.kernels.vectors import Bounds, Span, load_vector, narrow, registers_of, store_vector, widen
+from simulator.kernels.vectors import PREDICATES, Bounds, Span, load_vector, narrow, registers_of, store_vector, widen
 from simulator.kernels.writer import Block, CtaClass, KernelWriter
 
 WEIGHTS = ("scale", "shift")
 WEIGHTS_AHEAD = 0.75
 """Registers for weights under way, of those of the row (compiled layer norms: 40 for 16 elements, 64 for 32, 127 for 64)."""
-PAIR = 2
-"""Elements that are finished together."""
+LANE_PREDICATES = 2
+"""Held by code in which warps reduce together: which lanes store and load partial results."""
 HELD_REGISTERS = 8
 """Per thread for indices, addresses (those of weights are counted apart) and bounds: compiled softmax kernels take 32 for 16
 elements of a thread, 48 for 32, 152 for 128."""
-
-
 WORKING_REGISTERS = 24
 """Per thread for addresses and the elements under way, where registers run out."""
 
@@ -56,7 +54,8 @@ class RowCode:
         self.start.op("SHF.L.U32", [self.column], [thread])
         self.start.op("LOP3.LUT", [self.column], [self.column])
         self.held = hold(self.start, "held", HELD_REGISTERS - 2 * design.weight_arrays)
-        self.n_bounds = design.vectors if design.masked else 0
+        bounds = min(design.vectors, PREDICATES) if design.masked else 0
+        self.n_held = bounds + (LANE_PREDICATES if design.group.warps > 1 else 0)
         self.inverse_n: Value | None = None
         self.n_guards: list[Value] = []
         self.body: list[Block] = []
@@ -105,25 +104,24 @@ class RowCode:
         self.inverse_n, self.n_guards = reciprocal(block, n, self.design.full_range)
 
     def finish(self, block: Block, values: Sequence[Value], factor: Value | None, bounds: Bounds, bases: Sequence[Value]) -> None:
-        """Scale, weigh, convert and store, vector by vector; the next vector's weights are under
-        way meanwhile. ``bases``: where the
+        """Scale, weigh, convert and store, vector by vector, while weights of later ones are under way. ``bases``: where the
         weights and the result's row begin."""
         design = self.design
         n = design.vector
         *addresses, target = [element_address(block, self.column, base) for base in bases]
-        row = n * design.vectors
+        row, together = n * design.vectors, max(2, design.result_format.per_register)
         room = min(WEIGHTS_AHEAD * row, design.max_registers - row - HELD_REGISTERS - WORKING_REGISTERS)
         ahead = max(1, int(room / max(1, self._weight_registers())))
         loaded = [self._weights(block, addresses, i, bounds) for i in range(min(ahead, design.vectors))]
         for i in range(design.vectors):
             packed: list[Value] = []
-            for first in range(0, n, PAIR):
-                part = list(values[i * n + first : min(i * n + first + PAIR, (i + 1) * n)])
+            for first in range(0, n, together):
+                part = list(values[i * n + first : min(i * n + first + together, (i + 1) * n)])
                 part = scaled(block, part, factor) if factor is not None else part
                 weights = [widen(block, design.format, raw, n, first, len(part)) for raw in loaded[i]]
                 part = weighted(block, part, weights[0] if weights else [], weights[1] if len(weights) > 1 else [])
                 packed += narrow(block, design.result_format, part)
-                if first == n // 2 // PAIR * PAIR and len(loaded) < design.vectors:
+                if first == n // 2 // together * together and len(loaded) < design.vectors:
                     loaded.append(self._weights(block, addresses, len(loaded), bounds))
             store_vector(block, design.result_format, packed, n, target, f"store{i}", bounds.again(i))
 
@@ -209,7 +207,7 @@ class HeldRow(RowCode):
     def _softmax(self, block: Block, values: list[Value], bounds: Bounds) -> None:
         design, group = self.design, self.design.group
         top = group.reduce(block, chain(block, OPERATIONS["max"], values), "max", "first", is_first=not design.persistent)
-        e = exponentials(block, values, top, design.full_range, self.n_bounds)
+        e = exponentials(block, values, top, design.full_range, self.n_held)
         total = group.reduce(block, chain(block, OPERATIONS["sum"], e), "sum", "second", is_first=False)
         self.finish(block, quotients(block, e, total, design.full_range), None, bounds, self.bases(block))
 

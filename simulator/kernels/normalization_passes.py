@@ -136,7 +136,7 @@ class PassesRow(RowCode):
             largest = self._reduce(top, "max", between)
 
             def add(block: Block, values: list[Value], bounds: Bounds) -> None:
-                e = exponentials(block, values, largest, design.full_range, self.n_bounds)
+                e = exponentials(block, values, largest, design.full_range, self.n_held)
                 self._keep(block, chain(block, OPERATIONS["sum"], e, total), total)
 
             self._loop("statistics", add)
@@ -145,7 +145,7 @@ class PassesRow(RowCode):
         inverse, guards = reciprocal(between, whole, design.full_range)
 
         def result(block: Block, values: list[Value], bounds: Bounds) -> None:
-            e = exponentials(block, values, top, design.full_range, self.n_bounds)
+            e = exponentials(block, values, top, design.full_range, self.n_held)
             self.finish(block, quotients_by(block, e, inverse, guards), None, bounds, self.out)
 
         self._loop("result", result)
@@ -153,7 +153,7 @@ class PassesRow(RowCode):
     def _online(self, block: Block, values: list[Value], top: Value, total: Value) -> None:
         """A running maximum; the running sum is scaled when it grows."""
         now = chain(block, OPERATIONS["max"], values, top)
-        e = exponentials(block, [top, *values], now, self.design.full_range, self.n_bounds)
+        e = exponentials(block, [top, *values], now, self.design.full_range, self.n_held)
         (rest,) = scaled(block, [total], e[0])
         self._keep(block, chain(block, "FADD", e[1:], rest), total)
         self._keep(block, now, top)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from simulator.kernels.cta_classes import classes_of
-from simulator.kernels.legality import updated
+from simulator.kernels.legality import Change, variants
 from simulator.kernels.reduction_design import ReductionDesign
 from simulator.kernels.reduction_kernel import ReductionKernel
 from simulator.kernels.sampling import Extent
@@ -76,7 +74,7 @@ def neighbours(design: ReductionDesign) -> list[tuple[str, ReductionDesign]]:
     is_all, is_column = design.axis == "all", design.axis == "column"
     other_loop = "one_tile" if design.loop == "grid_stride" else "grid_stride"
     other_finish = "atomic" if design.finish == "two_stage" else "two_stage"
-    changes: list[tuple[str, dict[str, Any]] | None] = [
+    changes: list[Change | None] = [
         (f"{access * 2}-byte vectors", {"vector_bytes": access * 2}) if access < 16 else None,
         ("splits x 2", {"splits": design.splits * 2}) if is_column else None,
         ("all loads of a turn in flight", {"in_flight": None}) if design.in_flight not in (None, design.unroll) else None,
@@ -90,13 +88,7 @@ def neighbours(design: ReductionDesign) -> list[tuple[str, ReductionDesign]]:
         (f"{access // 2}-byte vectors", {"vector_bytes": access // 2}) if access > design.format.n_bytes else None,
         ("no bounds checks", {"masked": False}) if design.masked else None,
     ]
-    found = []
-    for what, update in filter(None, changes):
-        try:
-            found.append((what, updated(design, update)))
-        except ValueError:
-            continue
-    return found  # type: ignore[return-value]
+    return variants(design, changes)
 
 
 def flops(design: ReductionDesign) -> float:

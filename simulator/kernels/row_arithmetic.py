@@ -11,10 +11,8 @@ from collections.abc import Sequence
 from simulator.kernels.control_words import Value
 from simulator.kernels.writer import Block
 
-FREE_PREDICATES = 7
+N_PREDICATES = 7
 """Of a thread, without PT."""
-HELD_BOUNDS = 4
-"""Predicates that compiled code keeps for comparisons with the row's end, at most."""
 
 
 def chain(block: Block, opcode: str, values: Sequence[Value], start: Value | None = None, squares: bool = False) -> Value:
@@ -46,8 +44,9 @@ def subtract_mean(block: Block, values: Sequence[Value], mean: Value, guards: Se
     return found
 
 
-def exponentials(block: Block, values: Sequence[Value], maximum: Value, full_range: bool, n_bounds: int = 0) -> list[Value]:
-    """exp(value - maximum). In full range each one under way holds a predicate, of those that ``n_bounds`` comparisons leave."""
+def exponentials(block: Block, values: Sequence[Value], maximum: Value, full_range: bool, n_held: int = 0) -> list[Value]:
+    """exp(value - maximum). In full range each one under way holds a predicate, of those that are not ``n_held`` meanwhile:
+    compiled code has three at once where a row is two vectors of a thread, and one where it is four or more."""
     scaled = [Value("t") for _ in values]
     for value, t in zip(values, scaled, strict=True):
         block.op("FADD" if full_range else "FFMA", [t], [value, maximum])
@@ -57,7 +56,7 @@ def exponentials(block: Block, values: Sequence[Value], maximum: Value, full_ran
         block.op("FMUL", [t], [t])
     found: list[Value] = []
     late: list[tuple[Value, Value]] = []
-    together = FREE_PREDICATES - min(n_bounds, HELD_BOUNDS)
+    together = max(1, N_PREDICATES - n_held)
     for start in range(0, len(scaled), together):
         group = scaled[start : start + together]
         small = [Value("P", kind="P") for _ in group]

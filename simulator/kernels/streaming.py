@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from simulator.kernels import elementwise, transpose
-from simulator.kernels.legality import updated
+from simulator.kernels.legality import Change, variants
 from simulator.kernels.sampling import Extent
 from simulator.kernels.streaming_design import StreamingDesign
-from simulator.kernels.vectors import FEWEST_REGISTERS
+from simulator.kernels.vectors import FEWEST_REGISTERS, WIDEST_BYTES
 from simulator.kernels.writer import KernelWriter
 from simulator.trace.kernel_trace import KernelTrace, Launch
 
@@ -55,55 +53,52 @@ def resources(design: StreamingDesign) -> tuple[int, int, int]:
 
 def neighbours(design: StreamingDesign) -> list[tuple[str, StreamingDesign]]:
     """Single-step changes of a design, with what changes in words: first what usually is worth most."""
-    changes = _transpose_changes(design) if design.operation == "transpose" else _linear_changes(design)
-    found = []
-    for what, update in changes:
-        try:
-            other = updated(design, update)
-        except ValueError:
-            continue
-        if other != design:
-            found.append((what, other))
-    return found  # type: ignore[return-value]
+    return variants(design, _transpose_changes(design) if design.operation == "transpose" else _linear_changes(design))
 
 
-def _vector_changes(design: StreamingDesign) -> list[tuple[str, dict[str, Any]]]:
-    access = design.access_bytes
-    wider = [(f"{access * 2}-byte vectors", {"vector_bytes": access * 2})] if access < 16 else []
-    return wider + ([(f"{access // 2}-byte vectors", {"vector_bytes": access // 2})] if access > design.n_bytes else [])
+def _wider(design: StreamingDesign) -> list[Change]:
+    access = design.access_bytes * 2
+    return [(f"{access}-byte vectors", {"vector_bytes": access})] if access <= WIDEST_BYTES else []
 
 
-def _transpose_changes(design: StreamingDesign) -> list[tuple[str, dict[str, Any]]]:
+def _narrower(design: StreamingDesign) -> list[Change]:
+    access = design.access_bytes // 2
+    return [(f"{access}-byte vectors", {"vector_bytes": access})] if access >= design.n_bytes else []
+
+
+def _transpose_changes(design: StreamingDesign) -> list[Change]:
     layouts = [name for name in ("xor", "padded", "shared", "plain") if name != design.layout]
     if design.layout in ("xor", "padded"):
         layouts = [name for name in layouts if name in ("xor", "padded")]
     tile = design.block
-    changes: list[tuple[str, dict[str, Any]]] = [
+    changes: list[Change] = [
         (f"layout {name}", {"layout": name, "padding_bytes": None, "gather": None}) for name in layouts
     ]
     square = tile.model_dump()
     return [
         *changes[:2],
         ("tile x 2 each way", {"tile": {name: n * 2 for name, n in square.items()}}),
-        *_vector_changes(design),
+        *_wider(design),
         ("warps x 2", {"warps": design.warps * 2}),
         ("warps / 2", {"warps": design.warps // 2}),
+        *_narrower(design),
         ("tile / 2 each way", {"tile": {name: n // 2 for name, n in square.items()}}),
         (f"walk {'columns' if design.walk == 'rows' else 'rows'}", {"walk": "columns" if design.walk == "rows" else "rows"}),
         *changes[2:],
     ]
 
 
-def _linear_changes(design: StreamingDesign) -> list[tuple[str, dict[str, Any]]]:
+def _linear_changes(design: StreamingDesign) -> list[Change]:
     other_loop = "one_tile" if design.loop == "grid_stride" else "grid_stride"
     return [
-        *_vector_changes(design)[:1],
+        *_wider(design),
+        ("all loads in flight", {"in_flight": None}),
         ("unroll x 2", {"unroll": design.unroll * 2}),
         (f"loop {other_loop}", {"loop": other_loop, "ctas": None}),
         ("warps x 2", {"warps": design.warps * 2}),
         ("warps / 2", {"warps": design.warps // 2}),
         ("unroll / 2", {"unroll": design.unroll // 2}),
-        *_vector_changes(design)[1:],
+        *_narrower(design),
     ]
 
 

@@ -42,7 +42,8 @@ class StreamingDesign(Section):
     mufu_per_element: int = Field(default=0, ge=0, le=64, description="Reciprocals, exponentials, square roots, ...")
     warps: int = Field(default=8, ge=1, le=32)
     vector_bytes: VectorBytes | None = Field(default=None, description="Of a lane's load; default: the widest that is aligned.")
-    unroll: int = Field(default=1, ge=1, le=64, description="Vectors of each array that a thread has under way.")
+    unroll: int = Field(default=1, ge=1, le=64, description="Vectors of each array and thread.")
+    in_flight: int | None = Field(default=None, ge=1, le=64, description="Of these, under way at once; default: all.")
     loop: Literal["one_tile", "grid_stride"] = "one_tile"
     ctas: int | None = Field(default=None, ge=1, description="CTAs of a grid-stride loop; default: all that fit.")
     masked: bool = Field(default=True, description="Compare every vector with the end, as compilers do for any length.")
@@ -73,8 +74,10 @@ class StreamingDesign(Section):
                 raise ValueError("operation transpose takes rows and columns, not elements")
             if self.inputs > 1 or self.arithmetic or self.loop != "one_tile" or self.n_result_bytes != self.n_bytes:
                 raise ValueError("operation transpose has one input, one tile per CTA, no arithmetic and no conversion")
+            if self.unroll > 1 or self.in_flight is not None:
+                raise ValueError("operation transpose has no unroll or in_flight: its tile says how much a thread moves")
         elif self.elements is None or self.rows is not None or self.columns is not None:
-            raise ValueError(f"operation {self.operation} takes elements, not rows and columns")
+            raise ValueError(f"operation {self.operation} takes elements (rows and columns go with operation transpose)")
         elif self.tile or self.layout or self.gather:
             raise ValueError(f"operation {self.operation} has no tile, layout or gather: they go with operation transpose")
         if self.operation == "copy" and (self.inputs > 1 or self.arithmetic):

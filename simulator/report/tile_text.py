@@ -16,7 +16,7 @@ from simulator.report.projection_text import blocks
 N_ACCESSES = 6
 N_TRIED = 12
 EXTENTS = ("m", "n", "k", "rows", "columns", "elements")
-SHOWN = ("tile", "stages", "layout", "passes", "warps")
+SHOWN = ("axis", "tile", "stages", "layout", "passes", "warps")
 """Fields of the title, of those that a design has."""
 
 

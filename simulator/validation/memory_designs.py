@@ -26,9 +26,11 @@ from simulator.kernels.vectors import FORMATS, WIDEST_BYTES
 from simulator.projection.run import project_trace
 from simulator.projection.tile_card import check_design, ready_to_build
 
-GELU = {"fma_per_element": 15, "alu_per_element": 2, "mufu_per_element": 2}
+GELU: dict[str, int] = {"fma_per_element": 15, "alu_per_element": 2, "mufu_per_element": 2}
 """Of the tanh form, right for all numbers."""
 UNROLLED, IN_FLIGHT = 4, 3
+ADDED, CHAINED = 5, 2
+"""Vectors of each array that compiled element-wise code has under way at once: one that only adds, one that computes."""
 BUDGET = 2_000_000
 """Warp instructions of a projection."""
 COLUMNS = ["id", "kernel", "dtype", "shape", "config", "split", "cycles", "design_cycles"]
@@ -148,8 +150,8 @@ def _cuda_softmax(dtype: str, shape: Values, config: Values, n_ctas: int) -> Nor
 
 
 DESIGNS: dict[str, Callable[[str, Values, Values, int], BaseModel]] = {
-    "ew_add": lambda dtype, shape, config, _: _elementwise(dtype, shape, config, {"inputs": 2}),
-    "ew_gelu": lambda dtype, shape, config, _: _elementwise(dtype, shape, config, GELU),
+    "ew_add": lambda dtype, shape, config, _: _elementwise(dtype, shape, config, {"inputs": 2, "in_flight": ADDED}),
+    "ew_gelu": lambda dtype, shape, config, _: _elementwise(dtype, shape, config, GELU | {"in_flight": CHAINED}),
     "layernorm_row": lambda dtype, shape, config, _: _rows("layer_norm", dtype, shape, config),
     "softmax_row": lambda dtype, shape, config, _: _rows("softmax", dtype, shape, config),
     "row_sum": _row_sum,
