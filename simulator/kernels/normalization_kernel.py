@@ -156,32 +156,33 @@ class RowCode:
         self.members = members
         self.keys = [cta.difference(first * form.n_bytes) for form in (design.format, design.result_format)]
 
-    def row_spans(self, warp: int, unit: int) -> tuple[Span, Span]:
-        """Input and output of the row that a warp works on in turn ``unit`` over the rows."""
+    def row_starts(self, warp: int, units: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(first element, columns that exist) of the rows that a warp works on in turns ``units`` over the rows."""
         design = self.design
-        row = (int(self.members[0]) + unit * design.n_ctas) * design.rows_per_cta + warp // design.group.warps
-        limit = design.columns if row < design.rows else 0
-        first = row * design.columns
-        sizes = design.format.n_bytes, design.result_format.n_bytes
-        return (
-            Span(self.x + first * sizes[0], self.keys[0], sizes[0], limit),
-            Span(self.y + first * sizes[1], self.keys[1], sizes[1], limit),
-        )
+        row = (int(self.members[0]) + units * design.n_ctas) * design.rows_per_cta + warp // design.group.warps
+        return row * design.columns, design.columns * (row < design.rows)
 
-    def load_events(self, cta: CtaClass, span: Span, name: str, columns: Sequence[np.ndarray]) -> Slots:
+    def load_events(self, cta: CtaClass, starts: np.ndarray, exist: np.ndarray, columns: Sequence[np.ndarray]) -> Slots:
+        """Slots of the row's loads; the columns of each vector broadcast against the rows."""
+        span = Span(self.x, self.keys[0], self.design.format.n_bytes, starts + exist)
+        return self._loads(cta, span, "load", [starts + first for first in columns])
+
+    def _loads(self, cta: CtaClass, span: Span, name: str, firsts: Sequence[np.ndarray]) -> Slots:
         events, active = {}, {}
-        for i, first in enumerate(columns):
+        for i, first in enumerate(firsts):
             events[f"{name}{i}"], active[f"{name}{i}"] = span.events(self.kernel, cta, first, self.design.vector)
         return events, active
 
-    def finish_events(self, cta: CtaClass, output: Span, columns: Sequence[np.ndarray]) -> Slots:
+    def finish_events(self, cta: CtaClass, starts: np.ndarray, exist: np.ndarray, columns: Sequence[np.ndarray]) -> Slots:
+        """Slots of ``finish``."""
         design = self.design
         parts = [
-            self.load_events(cta, Span(address, 0, design.format.n_bytes, output.limit), name, columns)
+            self._loads(cta, Span(address, 0, design.format.n_bytes, exist), name, [first + 0 * starts for first in columns])
             for name, address in zip(WEIGHTS, self.weights, strict=False)
         ]
+        output = Span(self.y, self.keys[1], design.result_format.n_bytes, starts + exist)
         parts += [
-            output.store_events(self.kernel, cta, design.result_format, first, design.vector, f"store{i}")
+            output.store_events(self.kernel, cta, design.result_format, starts + first, design.vector, f"store{i}")
             for i, first in enumerate(columns)
         ]
         return merged(*parts)
@@ -237,10 +238,7 @@ class HeldRow(RowCode):
                 group.events(self.kernel, cta, number, "second", is_first=not has_first and not design.persistent),
             )
             warp.run(self.start)
-            for unit in range(units):
-                source, target = self.row_spans(number, unit)
-                slots = merged(
-                    self.load_events(cta, source, "load", columns), shared, self.finish_events(cta, target, columns)
-                )
-                warp.run(self.body[0], 1, *slots)
+            rows = self.row_starts(number, np.arange(units))
+            slots = merged(self.load_events(cta, *rows, columns), shared, self.finish_events(cta, *rows, columns))
+            warp.run(self.body[0], units, *slots)
             warp.run(self.end)

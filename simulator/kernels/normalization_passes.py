@@ -175,9 +175,9 @@ class PassesRow(RowCode):
             ]
             warp.run(self.start)
             for unit in range(units):
-                source, target = self.row_spans(number, unit)
-                loads = self.load_events(cta, source, "load", columns)
-                stores = self.finish_events(cta, target, columns)
+                rows = self.row_starts(number, np.array([unit]))
+                loads = self.load_events(cta, *rows, columns)
+                stores = self.finish_events(cta, *rows, columns)
                 for block in self.body:
                     if block not in self.loops:
                         warp.run(block, 1, *merged(*(slots for name, slots in shared if name == block.name)))
