@@ -55,6 +55,12 @@ class NormalizationDesign(Section):
         return self
 
     @property
+    def title(self) -> str:
+        """The design in a line."""
+        how = "rows in registers" if self.passes == 1 else f"{self.passes} passes"
+        return f"{self.kind} {self.rows}x{self.columns} {self.dtype}, {how}, warps {self.warps}"
+
+    @property
     def format(self) -> ElementFormat:
         return FORMATS[self.dtype]
 

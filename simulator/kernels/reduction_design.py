@@ -46,6 +46,12 @@ class ReductionDesign(Section):
         return self
 
     @property
+    def title(self) -> str:
+        """The design in a line."""
+        how = "of all of" if self.axis == "all" else f"by {self.axis} of"
+        return f"{self.operation} {how} {self.rows}x{self.columns} {self.dtype} warps {self.warps}"
+
+    @property
     def format(self) -> ElementFormat:
         return FORMATS[self.dtype]
 

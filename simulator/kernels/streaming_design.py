@@ -95,6 +95,14 @@ class StreamingDesign(Section):
         return self.tile
 
     @property
+    def title(self) -> str:
+        """The design in a line."""
+        what = f"{self.elements} {self.dtype}"
+        if self.operation == "transpose":
+            what = f"{self.rows}x{self.columns} {self.dtype} tile {self.block.rows}x{self.block.columns} layout {self.layout}"
+        return f"{self.operation} {what} warps {self.warps}"
+
+    @property
     def format(self) -> ElementFormat:
         return FORMATS[self.dtype]
 

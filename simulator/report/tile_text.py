@@ -15,9 +15,6 @@ from simulator.report.projection_text import blocks
 
 N_ACCESSES = 6
 N_TRIED = 12
-EXTENTS = ("m", "n", "k", "rows", "columns", "elements")
-SHOWN = ("axis", "tile", "stages", "layout", "passes", "warps")
-"""Fields of the title, of those that a design has."""
 
 
 def render(card: TileCard) -> RenderableType:
@@ -93,10 +90,14 @@ def _rate(card: TileCard) -> str:
 
 
 def _title(design: BaseModel) -> str:
-    values = design.model_dump(exclude_none=True)
-    extents = "x".join(str(values[name]) for name in EXTENTS if name in values)
-    parts = [str(values["kind"]), str(values.get("operation", "")), extents, str(values.get("dtype", ""))]
-    parts += [f"{name} {_short(values[name])}" for name in SHOWN if name in values]
+    if title := getattr(design, "title", ""):
+        return str(title)
+    values = design.model_dump()
+    extents = "x".join(str(values[name]) for name in ("m", "n", "k") if name in values)
+    parts = [str(values["kind"]), extents, str(values.get("dtype", ""))]
+    if "tile" in values:
+        parts.append(f"tile {_short(values['tile'])}")
+    parts += [f"{name} {values[name]}" for name in ("stages", "warps") if name in values]
     return " ".join(part for part in parts if part)
 
 

@@ -15,7 +15,6 @@ from simulator.kernels.normalization_design import NormalizationDesign
 
 MEASURED_CHIP_FILE = "measured_chip.txt"
 LIBRARY_KERNEL = "lib_cublas_gemm"
-ROW_KERNELS = {"layer_norm": "lib_layer_norm", "softmax": "lib_softmax"}
 MATH = {
     "tf32": ("fp32", "tf32"),
     "fp32": ("fp32", "fp32"),
@@ -23,34 +22,46 @@ MATH = {
     "bf16": ("bf16", None),
     "fp16": ("fp16", None),
 }
+ROW_KERNELS = {"lib_layer_norm": "layer_norm", "lib_softmax": "softmax"}
 
 
 def library_time_us(design: BaseModel, chip: str) -> float | None:
     """Median time of the vendor's library for the design's problem on ``chip``, None where it was not measured."""
-    shape: dict[str, object]
-    if isinstance(design, GemmDesign) and design.dtype in MATH:
-        dtype, math = MATH[design.dtype]
-        shape = {"M": design.m, "N": design.n, "K": design.k} | ({"math": math} if math else {})
-        return _times().get((chip, LIBRARY_KERNEL, dtype, *sorted(shape.items())))
-    if isinstance(design, NormalizationDesign) and design.kind in ROW_KERNELS:
-        shape = {"M": design.rows, "N": design.columns}
-        return _times().get((chip, ROW_KERNELS[design.kind], design.dtype, *sorted(shape.items())))
-    return None
+    if isinstance(design, NormalizationDesign):
+        return _row_times().get((chip, design.kind, design.rows, design.columns, design.dtype))
+    if not isinstance(design, GemmDesign) or design.dtype not in MATH:
+        return None
+    return _times().get((chip, design.m, design.n, design.k, *MATH[design.dtype]))
 
 
 @lru_cache(maxsize=1)
 def _times() -> dict[tuple[object, ...], float]:
-    """By chip, library kernel, dtype and the sorted items of the shape."""
+    table, chip = _measured()
+    rows = table[table.kernel == LIBRARY_KERNEL]
+    found: dict[tuple[object, ...], float] = {}
+    for dtype, text, median in zip(rows["dtype"], rows["shape"], rows["median_us"], strict=True):
+        shape = json.loads(text)
+        found[(chip, shape["M"], shape["N"], shape["K"], dtype, shape.get("math"))] = float(median)
+    return found
+
+
+@lru_cache(maxsize=1)
+def _row_times() -> dict[tuple[object, ...], float]:
+    table, chip = _measured()
+    found: dict[tuple[object, ...], float] = {}
+    for row in table[table.kernel.isin(list(ROW_KERNELS))].itertuples():
+        shape = json.loads(str(row.shape))
+        found[(chip, ROW_KERNELS[str(row.kernel)], shape["M"], shape["N"], row.dtype)] = float(str(row.median_us))
+    return found
+
+
+def _measured() -> tuple[pd.DataFrame, str]:
+    """Measured times (kernel, dtype, shape as JSON, median_us) and their chip; no rows where the file is absent."""
     folder = data_folder("projections") / "validation"
     path = folder / "kernels.csv.gz"
+    columns = ["kernel", "dtype", "shape", "median_us"]
     if not path.is_file():
-        return {}
+        return pd.DataFrame(columns=columns), ""
     with gzip.open(path, "rt") as stream:
-        table = pd.read_csv(stream, usecols=["kernel", "dtype", "shape", "median_us"])
-    rows = table[table.kernel.isin((LIBRARY_KERNEL, *ROW_KERNELS.values()))]
-    chip = (folder / MEASURED_CHIP_FILE).read_text(encoding="utf-8").strip()
-    columns = (rows[name] for name in ("kernel", "dtype", "shape", "median_us"))
-    return {
-        (chip, kernel, dtype, *sorted(json.loads(shape).items())): float(median)
-        for kernel, dtype, shape, median in zip(*columns, strict=True)
-    }
+        table = pd.read_csv(stream, usecols=columns)
+    return table, (folder / MEASURED_CHIP_FILE).read_text(encoding="utf-8").strip()
