@@ -26,7 +26,9 @@ def register(app: typer.Typer) -> None:
 
 def tile(
     context: typer.Context,
-    source: Annotated[str, typer.Argument(metavar="FAMILY|FILE.yaml", help="A family (gemm) with its options, or a design.")],
+    source: Annotated[
+        str, typer.Argument(metavar="FAMILY|FILE.yaml", help="A family (gemm, softmax, ...) with its options, or a design.")
+    ],
     hw: Annotated[str | None, typer.Option(help="Chip: a name, or a YAML file. [required]")] = None,
     overrides: Annotated[list[str] | None, typer.Option("--set", metavar="PATH=VALUE", help="Override a hardware value.")] = None,
     compare: Annotated[int, typer.Option(metavar="N", help="Single-step changes to simulate.")] = 3,

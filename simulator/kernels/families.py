@@ -15,13 +15,17 @@ from pydantic import BaseModel, ValidationError
 
 from simulator.errors import UserError
 from simulator.hw.config import HardwareConfig
-from simulator.kernels import attention, gemm
+from simulator.kernels import attention, gemm, normalization, reduction, streaming
 from simulator.kernels.attention_design import AttentionDesign
 from simulator.kernels.attention_legality import check_attention
 from simulator.kernels.gemm_design import GemmDesign
 from simulator.kernels.gemm_legality import check_gemm
 from simulator.kernels.legality import Violation
+from simulator.kernels.memory_legality import check_normalization, check_reduction, check_streaming
+from simulator.kernels.normalization_design import NormalizationDesign
+from simulator.kernels.reduction_design import ReductionDesign
 from simulator.kernels.sampling import Extent
+from simulator.kernels.streaming_design import StreamingDesign
 from simulator.trace.kernel_trace import KernelTrace
 
 
@@ -31,6 +35,8 @@ class Family:
     ``check(design, hw)``: violations; ``resources``: (registers per thread, threads, bytes of shared memory) of a CTA;
     ``launched_on(design, n_sms, ctas_per_sm)``: what depends on the chip's size is filled in; ``extent_of``: work of the
     busiest CTA; ``neighbours``: (what changes, design) of single-step changes; ``flops``, ``least_bytes``: of the problem.
+    ``moves_data``: its speed is told in bytes per second, and as a share of what the DRAM could move; ``shares_lines``: all
+    CTAs read a few lines at about the same time.
     """
 
     name: str
@@ -45,6 +51,16 @@ class Family:
     least_bytes: Callable[[Any], float]
     sample_steps: int = 12
     """Loop steps of a part of the work from which a longer loop is extrapolated (and from twice as many)."""
+    moves_data: bool = False
+    shares_lines: bool = False
+
+
+def _memory_family(
+    name: str, model: type[BaseModel], g: Any, check: Callable[..., list[Violation]], shares_lines: bool = False
+) -> Family:
+    """A family whose generator module ``g`` has every function under its usual name."""
+    functions = (g.build, check, g.resources, g.launched_on, g.extent_of, g.neighbours, g.flops, g.least_bytes)
+    return Family(name, model, *functions, moves_data=True, shares_lines=shares_lines)
 
 
 FAMILIES = {
@@ -73,6 +89,11 @@ FAMILIES = {
         attention.least_bytes,
         sample_steps=attention.SAMPLE_STEPS,
     ),
+    "layer_norm": _memory_family("layer_norm", NormalizationDesign, normalization, check_normalization, shares_lines=True),
+    "rms_norm": _memory_family("rms_norm", NormalizationDesign, normalization, check_normalization, shares_lines=True),
+    "softmax": _memory_family("softmax", NormalizationDesign, normalization, check_normalization),
+    "reduction": _memory_family("reduction", ReductionDesign, reduction, check_reduction),
+    "streaming": _memory_family("streaming", StreamingDesign, streaming, check_streaming),
 }
 """By ``kind``."""
 

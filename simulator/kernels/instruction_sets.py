@@ -9,6 +9,9 @@ WARP_MULTIPLY = {"fp16": 80, "bf16": 80, "tf32": 80, "int8": 80, "fp8_e4m3": 89,
 """First generation with a warp-wide multiply-add of a format in the shapes that generators use."""
 WARPGROUP_MULTIPLY = ("fp16", "bf16", "tf32", "int8", "fp8_e4m3", "fp8_e5m2")
 
+CONVERSIONS = {"fp32": 1, "fp16": 53, "bf16": 80, "fp8_e4m3": 89}
+"""First generation that converts a format to and from fp32."""
+
 
 @dataclass(frozen=True)
 class InstructionSet:
@@ -34,6 +37,10 @@ class InstructionSet:
     @property
     def has_tensor_memory(self) -> bool:
         return self.generation in (100, 103, 110) and self.is_specific
+
+    def converts(self, dtype: str) -> bool:
+        """Whether there are instructions from ``dtype`` to fp32 and back."""
+        return self.generation >= CONVERSIONS[dtype]
 
     def formats(self, method: str) -> tuple[str, ...]:
         """Operand formats that ``method`` (wgmma, mma_sync, ffma) multiplies."""

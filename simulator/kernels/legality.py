@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -37,6 +37,8 @@ class Violation:
 
 
 Check = Callable[[Any, HardwareConfig], list[Violation]]
+Change = tuple[str, dict[str, Any]]
+"""What changes, in words and as dotted fields."""
 MOST_REPAIRS = 12
 
 
@@ -50,6 +52,19 @@ def updated(design: BaseModel, update: dict[str, Any]) -> BaseModel:
             place = place[parent]
         place[name] = value
     return type(design).model_validate(values)
+
+
+def variants(design: BaseModel, changes: Iterable[Change | None]) -> list[tuple[str, Any]]:
+    """(what changes, design) of ``changes`` (the same, dotted fields) that are designs and change something."""
+    found = []
+    for what, update in filter(None, changes):
+        try:
+            other = updated(design, update)
+        except ValueError:
+            continue
+        if other != design:
+            found.append((what, other))
+    return found
 
 
 def nearest_legal(design: BaseModel, hw: HardwareConfig, check: Check) -> BaseModel | None:

@@ -20,6 +20,9 @@ from simulator.projection.tile_accesses import TileAccess, shared_accesses
 
 CARD_BUDGET = Budget(instructions=400_000, lines=50_000, fewest_sms=2)
 COMPARISON_BUDGET = Budget(instructions=100_000, lines=50_000, fewest_sms=2)
+LINES_BUDGETS = Budget(400_000, 500_000, fewest_sms=4), Budget(100_000, 200_000, fewest_sms=2)
+"""The same for families whose CTAs all read a few lines (a row of weights): more lines are followed, because each would
+otherwise stand for many others, all in one partition."""
 N_BOTTLENECKS = 3
 N_SUGGESTIONS = 3
 N_COMPARED = 3
@@ -39,7 +42,8 @@ class Suggestion:
 
 @dataclass(frozen=True)
 class TileCard:
-    """What ``kernelcast tile`` answers; parts that an illegal design has not are None."""
+    """What ``kernelcast tile`` answers; parts that an illegal design has not are None. ``bound_share``: of the time, what
+    the tightest bound explains; ``dram_share``: least bytes per second over the DRAM's peak, of families that move data."""
 
     hw: str
     design: BaseModel
@@ -53,6 +57,7 @@ class TileCard:
     tflops: float | None = None
     gigabytes_per_second: float | None = None
     bound_share: float | None = None
+    dram_share: float | None = None
     bottlenecks: tuple[tuple[str, float], ...] = ()
     tried: tuple[Suggestion, ...] = ()
     library_us: float | None = None
@@ -80,6 +85,8 @@ class TileCard:
         if self.projection is None or self.occupancy is None:
             return document
         p = self.projection
+        if self.dram_share is not None:
+            document["dram_share"] = self.dram_share
         document |= {
             "occupancy": self.occupancy.to_json(),
             "registers_per_thread": self.registers,
@@ -143,7 +150,7 @@ def make_card(design: BaseModel, hw: HardwareConfig, library_us: float | None = 
     family = family_of(design)
     ready, resident, registers = ready_to_build(design, hw)
     sample = choose_sample(family.extent_of(ready), family.sample_steps)
-    projection = _project(family, ready, hw, resident, sample, CARD_BUDGET, settles_clock=True)
+    projection = _project(family, ready, hw, resident, sample, _budgets(family)[0], settles_clock=True)
     first = family.build(ready, hw.identity.instruction_set, sample.extents[0])
     seconds = projection.time_us / MEGA
     bound = max(projection.bounds.values())
@@ -161,6 +168,7 @@ def make_card(design: BaseModel, hw: HardwareConfig, library_us: float | None = 
         tflops=family.flops(design) / seconds / TERA,
         gigabytes_per_second=family.least_bytes(design) / seconds / 1e9,
         bound_share=bound / projection.cycles,
+        dram_share=_dram_share(family, design, hw, seconds),
         bottlenecks=tuple(stalls[:N_BOTTLENECKS]),
         tried=tuple(_compare(family, design, ready, hw, resident, n_compared)) if n_compared else (),
         library_us=library_us,
@@ -172,7 +180,13 @@ def project_parts(ready: BaseModel, hw: HardwareConfig, resident: Occupancy) -> 
     """A design (as ``ready_to_build`` gives it) from parts of its work, at the fidelity of a card."""
     family = family_of(ready)
     sample = choose_sample(family.extent_of(ready), family.sample_steps)
-    return _project(family, ready, hw, resident, sample, CARD_BUDGET, settles_clock=True)
+    return _project(family, ready, hw, resident, sample, _budgets(family)[0], settles_clock=True)
+
+
+def _dram_share(family: Family, design: BaseModel, hw: HardwareConfig, seconds: float) -> float | None:
+    if not family.moves_data or hw.dram is None or not hw.dram.peak_bytes_per_second:
+        return None
+    return family.least_bytes(design) / seconds / hw.dram.peak_bytes_per_second
 
 
 def _project(
@@ -187,7 +201,8 @@ def _compare(
     family: Family, design: BaseModel, ready: Any, hw: HardwareConfig, resident: Occupancy, n_compared: int
 ) -> list[Suggestion]:
     """Legal single-step changes, the one that saves most first; both sides run at the same, smallest fidelity."""
-    base = _project(family, ready, hw, resident, _comparison_sample(family, ready), COMPARISON_BUDGET, settles_clock=False)
+    budget = _budgets(family)[1]
+    base = _project(family, ready, hw, resident, _comparison_sample(family, ready), budget, settles_clock=False)
     found: list[Suggestion] = []
     for change, other in family.neighbours(design):
         if len(found) == n_compared:
@@ -197,11 +212,16 @@ def _compare(
                 continue
             other_ready, other_resident, _ = ready_to_build(other, hw)
             sample = _comparison_sample(family, other_ready)
-            p = _project(family, other_ready, hw, other_resident, sample, COMPARISON_BUDGET, settles_clock=False)
+            p = _project(family, other_ready, hw, other_resident, sample, budget, settles_clock=False)
         except (UserError, Unsupported):
             continue
         found.append(Suggestion(change, float(1 - p.cycles / base.cycles), other.model_dump(mode="json", exclude_none=True)))
     return sorted(found, key=lambda one: -one.saves)
+
+
+def _budgets(family: Family) -> tuple[Budget, Budget]:
+    """Of the card and of comparisons."""
+    return LINES_BUDGETS if family.shares_lines else (CARD_BUDGET, COMPARISON_BUDGET)
 
 
 def _comparison_sample(family: Family, design: Any) -> Sample:

@@ -47,9 +47,8 @@ def _legal(card: TileCard) -> Iterator[RenderableType]:
     p, resident = card.projection, card.occupancy
     assert p is not None and resident is not None
     yield Text.assemble((_title(card.design), "bold"), f" on {card.hw}: ", ("legal", "bold green"))
-    rate = f"{card.tflops:,.0f} TFLOP/s" if card.tflops and card.tflops >= 1 else f"{card.gigabytes_per_second:,.0f} GB/s"
     yield Text(
-        f"{p.cycles:,.0f} cycles, {_time(p.time_us)} at {p.clock_mhz:.0f} MHz, {rate}, bound by {p.bound_by} "
+        f"{p.cycles:,.0f} cycles, {_time(p.time_us)} at {p.clock_mhz:.0f} MHz, {_rate(card)}, bound by {p.bound_by} "
         f"({card.bound_share:.0%} of that bound)",
         style="bold green",
     )
@@ -73,7 +72,8 @@ def _legal(card: TileCard) -> Iterator[RenderableType]:
         )
         table.add_row("Next cliff", f"{cliff.ctas_per_sm} CTAs", change)
     yield table
-    yield from _accesses(card.accesses)
+    if card.accesses:
+        yield from _accesses(card.accesses)
     yield Text("\nBottlenecks (share of resident warps' time)", style="bold")
     yield _bars([(name.replace("_", " "), share) for name, share in card.bottlenecks])
     if card.tried:
@@ -82,6 +82,14 @@ def _legal(card: TileCard) -> Iterator[RenderableType]:
     for warning in card.warnings:
         yield Text(f"Warning: {warning}", style="yellow")
     yield Text(f"{card.seconds:.2f} s; the time is extrapolated from {p.parts} simulated part(s)", style="dim")
+
+
+def _rate(card: TileCard) -> str:
+    if card.dram_share is not None:
+        return f"{card.gigabytes_per_second:,.0f} GB/s ({card.dram_share:.0%} of the DRAM's peak)"
+    if card.tflops and card.tflops >= 1:
+        return f"{card.tflops:,.0f} TFLOP/s"
+    return f"{card.gigabytes_per_second:,.0f} GB/s"
 
 
 def _title(design: BaseModel) -> str:

@@ -12,6 +12,7 @@ from pydantic import BaseModel
 from simulator.data_files import data_folder
 from simulator.kernels.attention_design import AttentionDesign
 from simulator.kernels.gemm_design import GemmDesign
+from simulator.kernels.normalization_design import NormalizationDesign
 
 MEASURED_CHIP_FILE = "measured_chip.txt"
 LIBRARY_KERNEL = "lib_cublas_gemm"
@@ -23,12 +24,15 @@ MATH = {
     "bf16": ("bf16", None),
     "fp16": ("fp16", None),
 }
+ROW_KERNELS = {"lib_layer_norm": "layer_norm", "lib_softmax": "softmax"}
 
 
 def library_time_us(design: BaseModel, chip: str) -> float | None:
     """Median time of the vendor's library for the design's problem on ``chip``, None where it was not measured."""
     if isinstance(design, AttentionDesign):
         return _attention_time_us(design, chip)
+    if isinstance(design, NormalizationDesign):
+        return _row_times().get((chip, design.kind, design.rows, design.columns, design.dtype))
     if not isinstance(design, GemmDesign) or design.dtype not in MATH:
         return None
     return _times().get((chip, design.m, design.n, design.k, *MATH[design.dtype]))
@@ -43,14 +47,8 @@ def _attention_time_us(design: AttentionDesign, chip: str) -> float | None:
 
 @lru_cache(maxsize=1)
 def _times() -> dict[tuple[object, ...], float]:
-    folder = data_folder("projections") / "validation"
-    path = folder / "kernels.csv.gz"
-    if not path.is_file():
-        return {}
-    with gzip.open(path, "rt") as stream:
-        table = pd.read_csv(stream, usecols=["kernel", "dtype", "shape", "median_us"])
+    table, chip = _measured()
     rows = table[table.kernel.isin((LIBRARY_KERNEL, ATTENTION_KERNEL))]
-    chip = (folder / MEASURED_CHIP_FILE).read_text(encoding="utf-8").strip()
     found: dict[tuple[object, ...], float] = {}
     for dtype, text, median in zip(rows["dtype"], rows["shape"], rows["median_us"], strict=True):
         shape = json.loads(text)
@@ -60,3 +58,25 @@ def _times() -> dict[tuple[object, ...], float]:
             continue
         found[(chip, shape["M"], shape["N"], shape["K"], dtype, shape.get("math"))] = float(median)
     return found
+
+
+@lru_cache(maxsize=1)
+def _row_times() -> dict[tuple[object, ...], float]:
+    table, chip = _measured()
+    found: dict[tuple[object, ...], float] = {}
+    for row in table[table.kernel.isin(list(ROW_KERNELS))].itertuples():
+        shape = json.loads(str(row.shape))
+        found[(chip, ROW_KERNELS[str(row.kernel)], shape["M"], shape["N"], row.dtype)] = float(str(row.median_us))
+    return found
+
+
+def _measured() -> tuple[pd.DataFrame, str]:
+    """Measured times (kernel, dtype, shape as JSON, median_us) and their chip; no rows where the file is absent."""
+    folder = data_folder("projections") / "validation"
+    path = folder / "kernels.csv.gz"
+    columns = ["kernel", "dtype", "shape", "median_us"]
+    if not path.is_file():
+        return pd.DataFrame(columns=columns), ""
+    with gzip.open(path, "rt") as stream:
+        table = pd.read_csv(stream, usecols=columns)
+    return table, (folder / MEASURED_CHIP_FILE).read_text(encoding="utf-8").strip()

@@ -35,6 +35,26 @@ def test_the_card_is_readable(capsys: pytest.CaptureFixture[str]) -> None:
     assert "legal" in text and "Occupancy" in text and "Next cliff" in text and "wavefronts" in text
 
 
+def test_a_card_of_a_memory_bound_family_tells_bytes_per_second(capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["softmax", "--rows", "64", "--columns", "1024", "--compare", "1", "--hw", "h200"]
+    assert run(["tile", *options]) == 0
+    assert "GB/s" in (text := capsys.readouterr().out) and "of the DRAM's peak" in text
+    assert run(["tile", *options, "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    seconds = document["projection"]["time_us"] * 1e-6
+    assert document["projection"]["gigabytes_per_second"] == pytest.approx(2 * 64 * 1024 * 2 / seconds / 1e9)
+    assert 0 < document["dram_share"] < 1
+
+
+def test_the_card_of_an_unpadded_transpose_names_the_conflict_and_its_cure(capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["--operation", "transpose", "--rows", "256", "--columns", "256", "--layout", "shared", "--vector-bytes", "4"]
+    assert run(["tile", "streaming", *options, "--compare", "2", "--hw", "h200", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["smem_accesses"][0]["bank_conflicts"] == 31
+    assert "pad rows by 4 bytes" in document["smem_accesses"][0]["suggestion"]["text"]
+    assert {one["change"] for one in document["tried"]} == {"layout xor", "layout padded"}
+
+
 def test_a_design_file_is_checked_and_projected(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "design.yaml"
     path.write_text("kind: gemm\nm: 256\nn: 256\nk: 256\ntile: {m: 128, n: 64, k: 64}\nstages: 2\n")
@@ -66,6 +86,9 @@ def test_an_illegal_design_file_is_not_projected(tmp_path: Path, capsys: pytest.
         (["gemm", "--m", "1", "--n", "1", "--k", "1", "--tile", "128x64"], "128x256x64"),
         (["gemm", "--m", "1", "--n", "1", "--k", "1", "--tile", "0x64x64"], "tile.m is 0"),
         (["gemm", "--m", "1", "--n", "1"], "'k' is missing"),
+        (["softmax", "--rows", "8", "--columns", "8", "--wraps", "4"], "--wraps"),
+        (["streaming", "--operation", "transpose", "--rows", "8", "--columns", "8", "--tile", "0x8"], "tile.rows is 0"),
+        (["reduction", "--columns", "8", "--dtype", "fp7"], "dtype is 'fp7'"),
         (["gemn"], "neither a family"),
         (["none.yaml"], "cannot be read"),
     ],

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from simulator.errors import Unsupported
+from simulator.kernels.families import parse_design
 from simulator.validation.library_times import library_time_us
 from simulator.validation.ranking import kendall_tau, rankings
 from simulator.validation.tile_designs import design_of
@@ -52,3 +53,9 @@ def test_library_times_are_of_the_measured_chip_alone() -> None:
     design = design_of("matmul_tma", "bf16", json.dumps({"M": 8192, "N": 8192, "K": 8192}), json.dumps(TRITON))
     assert library_time_us(design, "h200") == pytest.approx(1380, rel=0.01)
     assert library_time_us(design, "b200") is None
+
+
+def test_library_times_of_rows_are_found_by_shape_and_dtype() -> None:
+    design = parse_design({"kind": "softmax", "rows": 8192, "columns": 4096, "dtype": "bf16"}, "x")
+    assert library_time_us(design, "h200") == pytest.approx(112, rel=0.01)
+    assert library_time_us(design.model_copy(update={"dtype": "fp32"}), "h200") is None
