@@ -15,7 +15,9 @@ from pydantic import BaseModel, ValidationError
 
 from simulator.errors import UserError
 from simulator.hw.config import HardwareConfig
-from simulator.kernels import gemm
+from simulator.kernels import convolution, gemm
+from simulator.kernels.convolution_design import ConvolutionDesign
+from simulator.kernels.convolution_legality import check_convolution
 from simulator.kernels.gemm_design import GemmDesign
 from simulator.kernels.gemm_legality import check_gemm
 from simulator.kernels.legality import Violation
@@ -55,6 +57,18 @@ FAMILIES = {
         gemm.neighbours,
         gemm.flops,
         gemm.least_bytes,
+    ),
+    "convolution": Family(
+        "convolution",
+        ConvolutionDesign,
+        convolution.build,
+        check_convolution,
+        convolution.resources,
+        gemm.launched_on,
+        gemm.extent_of,
+        convolution.neighbours,
+        convolution.flops,
+        convolution.least_bytes,
     ),
 }
 """By ``kind``."""

@@ -1,10 +1,10 @@
-"""A GEMM that nobody has written yet: C[m, n] = A[m, k] B[n, k]^T, by tiles."""
+"""Matrix products that nobody has written yet: C[m, n] = A[m, k] B[n, k]^T, by tiles; a GEMM is one as it stands."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -65,13 +65,19 @@ class Tile(Section):
     k: int = Field(ge=1, le=1024)
 
 
-class GemmDesign(Section):
-    """Extents in elements, sizes in bytes. ``warps`` multiply; ``producer_warps`` only load (0: all warps do both)."""
+class ProductDesign(Section):
+    """A matrix product C[m, n] = A[m, k] B[n, k]^T by tiles, whatever m, n and k stand for. Sizes in bytes. ``warps``
+    multiply; ``producer_warps`` only load (0: all warps do both)."""
 
-    kind: Literal["gemm"] = "gemm"
-    m: Extent
-    n: Extent
-    k: Extent
+    if TYPE_CHECKING:
+
+        @property
+        def m(self) -> int: ...
+        @property
+        def n(self) -> int: ...
+        @property
+        def k(self) -> int: ...
+
     dtype: Dtype = "bf16"
     result: Literal["bf16", "fp16", "fp32", "int32"] | None = None
     tile: Tile = Tile(m=128, n=128, k=64)
@@ -103,7 +109,7 @@ class GemmDesign(Section):
     max_registers: int = Field(default=255, ge=24, le=255)
 
     @model_validator(mode="after")
-    def _consistent(self) -> GemmDesign:
+    def _consistent(self) -> Self:
         if self.multicast != "none" and self.cluster == 1:
             raise ValueError(f"multicast {self.multicast} needs a cluster of at least 2 CTAs (cluster is 1)")
         if self.producer_warps and (self.method != "wgmma" or self.loads != "tma"):
@@ -289,7 +295,15 @@ class GemmDesign(Section):
             return BOX_ALIGNMENT + ring + self.result_tile_bytes + barriers
         return max(ring, self.result_tile_bytes) + barriers
 
-    @property
-    def flops(self) -> float:
-        """2 per multiply-add."""
-        return 2.0 * self.m * self.n * self.k
+
+class GemmExtents(Section):
+    """The problem; extents in elements."""
+
+    kind: Literal["gemm"] = "gemm"
+    m: Extent
+    n: Extent
+    k: Extent
+
+
+class GemmDesign(ProductDesign, GemmExtents):  # type: ignore[override]
+    """A GEMM."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from simulator.kernels.gemm_design import GemmDesign
+from simulator.kernels.gemm_design import ProductDesign
 
 LANE = np.arange(32)
 CHUNK_BYTES = 16
@@ -21,7 +21,7 @@ def swizzled(offset: np.ndarray, span: int) -> np.ndarray:
     return moved
 
 
-def operand_offset(design: GemmDesign, row: np.ndarray, byte: np.ndarray, tile_rows: int) -> np.ndarray:
+def operand_offset(design: ProductDesign, row: np.ndarray, byte: np.ndarray, tile_rows: int) -> np.ndarray:
     """Offset of a byte of a tile row: rows with padding, or boxes as wide as the swizzle one after another."""
     span = design.swizzle
     if span == 0:
@@ -29,7 +29,7 @@ def operand_offset(design: GemmDesign, row: np.ndarray, byte: np.ndarray, tile_r
     return swizzled(byte // span * (tile_rows * span) + row * span + byte % span, span)
 
 
-def matrix_rows(design: GemmDesign, row: int, byte: int, tile_rows: int, n_matrices: int, is_b: bool) -> np.ndarray:
+def matrix_rows(design: ProductDesign, row: int, byte: int, tile_rows: int, n_matrices: int, is_b: bool) -> np.ndarray:
     """LDSM: lane offsets of the rows of ``n_matrices`` 8x16-byte matrices at (row, byte); A: two down, two across; B: two
     across, two down."""
     matrix = LANE // 8 % n_matrices

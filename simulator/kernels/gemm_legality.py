@@ -7,7 +7,7 @@ from typing import Any
 
 from simulator.hw.config import HardwareConfig
 from simulator.isa.effects import GROUP_WARPS
-from simulator.kernels.gemm_design import LARGEST_MMA_COLUMNS, MMA_ROWS, GemmDesign
+from simulator.kernels.gemm_design import LARGEST_MMA_COLUMNS, MMA_ROWS, GemmDesign, ProductDesign
 from simulator.kernels.gemm_specialized import role_registers
 from simulator.kernels.instruction_sets import instruction_set
 from simulator.kernels.legality import Violation, check_cluster, check_method, check_threads
@@ -20,6 +20,11 @@ WARPGROUP_REGISTERS = 24
 
 def check_gemm(design: GemmDesign, hw: HardwareConfig) -> list[Violation]:
     """Every limit that ``design`` breaks on ``hw``."""
+    return check_product(design, hw) + _row_alignment(design)
+
+
+def check_product(design: ProductDesign, hw: HardwareConfig) -> list[Violation]:
+    """The limits of a matrix product, but for how its operands lie in memory."""
     found = check_method(design.method, design.dtype, design.loads, hw)
     found += _store_needs(design, hw)
     found += _multiply_shape(design)
@@ -30,6 +35,11 @@ def check_gemm(design: GemmDesign, hw: HardwareConfig) -> list[Violation]:
     found += _multicast(design)
     found += _shared_memory(design, hw)
     found += _roles(design, hw)
+    return with_dependents(found)
+
+
+def with_dependents(found: list[Violation]) -> list[Violation]:
+    """Violations whose changes also take back the options that make no sense afterwards."""
     return [replace(violation, update=_with_dependents(violation.update)) for violation in found]
 
 
@@ -43,7 +53,7 @@ def _with_dependents(update: dict[str, Any]) -> dict[str, Any]:
     return more | update
 
 
-def _store_needs(design: GemmDesign, hw: HardwareConfig) -> list[Violation]:
+def _store_needs(design: ProductDesign, hw: HardwareConfig) -> list[Violation]:
     known = instruction_set(hw.identity.instruction_set)
     if design.epilogue == "tma" and design.loads != "tma" and not known.has_bulk_copies:
         return [
@@ -70,7 +80,7 @@ def _multiple(rule: str, what: str, value: int, unit: int, why: str, path: str) 
     ]
 
 
-def _multiply_shape(design: GemmDesign) -> list[Violation]:
+def _multiply_shape(design: ProductDesign) -> list[Violation]:
     tile, fmt = design.tile, design.format
     if design.method == "wgmma":
         groups = 1 if design.schedule == "ping_pong" else design.warpgroups
@@ -98,24 +108,35 @@ def _multiply_shape(design: GemmDesign) -> list[Violation]:
     return found + _multiple("tile_m", "tile m", tile.m, 4 * edge_m, f"4 threads of {edge_m} rows", "tile.m")
 
 
-def _alignment(design: GemmDesign) -> list[Violation]:
+def _row_alignment(design: GemmDesign) -> list[Violation]:
     """Leading dimensions: what is copied in bulk or in chunks starts at multiples of 16 bytes."""
+    how = "bulk copies need rows of A and B" if design.loads == "tma" else "16-byte copies need rows of A and B"
+    return check_rows("k", design.k, design.format.n_bytes, how)
+
+
+def check_rows(name: str, extent: int, element_bytes: int, how: str) -> list[Violation]:
+    """Rows of ``extent`` elements (field ``name`` of the design) must be multiples of 16 bytes."""
+    unit = COPY_ALIGNMENT // element_bytes
+    if extent % unit == 0:
+        return []
+    rounded = -(-extent // unit) * unit
+    return [
+        Violation(
+            "alignment",
+            f"{name} {extent} makes rows of {extent * element_bytes} bytes; {how} to be multiples of 16 bytes",
+            extent * element_bytes,
+            COPY_ALIGNMENT,
+            f"pad {name} to {rounded}",
+            {name: rounded},
+        )
+    ]
+
+
+def _alignment(design: ProductDesign) -> list[Violation]:
+    """Rows of a tile, and of C."""
     element = design.format.n_bytes
     unit = COPY_ALIGNMENT // element
-    how = "bulk copies need rows of A and B" if design.loads == "tma" else "16-byte copies need rows of A and B"
     found = []
-    if design.k % unit:
-        rounded = -(-design.k // unit) * unit
-        found.append(
-            Violation(
-                "alignment",
-                f"k {design.k} makes rows of {design.k * element} bytes; {how} to be multiples of 16 bytes",
-                design.k * element,
-                COPY_ALIGNMENT,
-                f"pad k to {rounded}",
-                {"k": rounded},
-            )
-        )
     if design.row_bytes % COPY_ALIGNMENT:
         rounded = -(-design.row_bytes // COPY_ALIGNMENT) * unit
         found.append(
@@ -148,7 +169,7 @@ def _alignment(design: GemmDesign) -> list[Violation]:
     return found
 
 
-def _swizzle(design: GemmDesign) -> list[Violation]:
+def _swizzle(design: ProductDesign) -> list[Violation]:
     """A box's inner extent is at most the swizzle span; a row is whole spans; padding goes with asynchronous copies."""
     found = []
     span = design.swizzle
@@ -189,7 +210,7 @@ def _swizzle(design: GemmDesign) -> list[Violation]:
     return found
 
 
-def _multicast(design: GemmDesign) -> list[Violation]:
+def _multicast(design: ProductDesign) -> list[Violation]:
     if design.multicast == "none":
         return []
     extent = design.tile.m if design.multicast == "a" else design.tile.n
@@ -208,7 +229,7 @@ def _multicast(design: GemmDesign) -> list[Violation]:
     ]
 
 
-def _shared_memory(design: GemmDesign, hw: HardwareConfig) -> list[Violation]:
+def _shared_memory(design: ProductDesign, hw: HardwareConfig) -> list[Violation]:
     limit = hw.shared_memory.max_per_cta_bytes
     if design.smem_bytes <= limit:
         return []
@@ -229,7 +250,7 @@ def _shared_memory(design: GemmDesign, hw: HardwareConfig) -> list[Violation]:
     return [Violation("shared_memory", message, design.smem_bytes, limit)]
 
 
-def _roles(design: GemmDesign, hw: HardwareConfig) -> list[Violation]:
+def _roles(design: ProductDesign, hw: HardwareConfig) -> list[Violation]:
     """Specialised warpgroups: what each role keeps must fit the register file together, and hold the accumulators."""
     if design.producer_warps != GROUP_WARPS:
         return []

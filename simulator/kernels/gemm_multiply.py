@@ -6,7 +6,7 @@ import numpy as np
 
 from simulator.kernels.code_fragments import scalar_work
 from simulator.kernels.control_words import Value
-from simulator.kernels.gemm_design import GemmDesign
+from simulator.kernels.gemm_design import ProductDesign
 from simulator.kernels.gemm_fragments import Fragments, warpgroup_fragments
 from simulator.kernels.gemm_layout import LANE, matrix_rows
 from simulator.kernels.gemm_spills import Spills
@@ -20,7 +20,7 @@ SCALAR_BETWEEN = 42
 
 def multiply_adds(
     block: Block,
-    design: GemmDesign,
+    design: ProductDesign,
     accumulators: Value,
     waits_each: bool,
     scalar: int,
@@ -55,7 +55,7 @@ def multiply_adds(
             block.op("WARPGROUP.DEPBAR.LE", argument=(0, -1))
 
 
-def operand_events(design: GemmDesign, kernel: KernelWriter, cta: CtaClass, warp: int) -> dict[str, np.ndarray]:
+def operand_events(design: ProductDesign, kernel: KernelWriter, cta: CtaClass, warp: int) -> dict[str, np.ndarray]:
     """Loads of A fragments for warpgroup multiply-adds that take A from registers, by slot."""
     if design.a_from == "shared":
         return {}
@@ -70,7 +70,7 @@ def operand_events(design: GemmDesign, kernel: KernelWriter, cta: CtaClass, warp
 class WarpgroupMultiply:
     """Asynchronous multiply-adds of four warps."""
 
-    def __init__(self, design: GemmDesign, kernel: KernelWriter) -> None:
+    def __init__(self, design: ProductDesign, kernel: KernelWriter) -> None:
         self.design, self.kernel = design, kernel
         self.accumulators = Value("acc", design.accumulators)
         self.fragments = [warpgroup_fragments(design, w) for w in range(design.warps)]
@@ -89,7 +89,7 @@ class WarpgroupMultiply:
 class WarpMultiply:
     """Each warp multiplies 16x8 pieces of its own part of the tile, from fragments loaded by LDSM."""
 
-    def __init__(self, design: GemmDesign, kernel: KernelWriter) -> None:
+    def __init__(self, design: ProductDesign, kernel: KernelWriter) -> None:
         self.design, self.kernel = design, kernel
         self.warps_m, self.warps_n = design.warp_grid
         shape = design.format.warp_shape
@@ -154,7 +154,7 @@ class WarpMultiply:
 class ScalarMultiply:
     """Each thread multiplies a square of 8x8 elements (two halves along each side), from rows of k in shared memory."""
 
-    def __init__(self, design: GemmDesign, kernel: KernelWriter) -> None:
+    def __init__(self, design: ProductDesign, kernel: KernelWriter) -> None:
         self.design, self.kernel = design, kernel
         self.edge_m, self.edge_n = design.thread_tile
         self.accumulators = Value("acc", self.edge_m * self.edge_n)
@@ -206,7 +206,7 @@ class ScalarMultiply:
 Multiply = WarpgroupMultiply | WarpMultiply | ScalarMultiply
 
 
-def multiply_of(design: GemmDesign, kernel: KernelWriter) -> Multiply:
+def multiply_of(design: ProductDesign, kernel: KernelWriter) -> Multiply:
     """The way of multiplying that the design asks for."""
     kinds: dict[str, type] = {"wgmma": WarpgroupMultiply, "mma_sync": WarpMultiply, "ffma": ScalarMultiply}
     found: Multiply = kinds[design.method](design, kernel)

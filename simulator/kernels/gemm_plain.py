@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from simulator.kernels.code_fragments import divide, hold, read_launch, scalar_work, zero
 from simulator.kernels.control_words import Value
-from simulator.kernels.gemm_design import GemmDesign
+from simulator.kernels.gemm_design import ProductDesign
 from simulator.kernels.gemm_epilogue import Epilogue
 from simulator.kernels.gemm_feeds import feed_of, stages_ahead
 from simulator.kernels.gemm_multiply import SCALAR_BETWEEN, multiply_of
@@ -22,7 +22,7 @@ HELD_REGISTERS = 16
 class PlainKernel:
     """Code and execution."""
 
-    def __init__(self, design: GemmDesign, kernel: KernelWriter, operands: Operands) -> None:
+    def __init__(self, design: ProductDesign, kernel: KernelWriter, operands: Operands) -> None:
         self.design = design
         self.feed = feed_of(design, kernel, operands)
         self.multiply = multiply_of(design, kernel)
@@ -67,7 +67,7 @@ class PlainKernel:
             warp.run(self.end)
 
 
-def build(design: GemmDesign, kernel: KernelWriter, operands: Operands, works: list[Work]) -> None:
+def build(design: ProductDesign, kernel: KernelWriter, operands: Operands, works: list[Work]) -> None:
     """Write the whole kernel."""
     code = PlainKernel(design, kernel, operands)
     for work in works:
