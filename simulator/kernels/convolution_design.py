@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
-from simulator.kernels.gemm_design import ProductDesign, Section
+from simulator.kernels.gemm_design import Dtype, ProductDesign, Section
 
 
 class Plane(Section):
@@ -57,6 +57,8 @@ class ConvolutionDesign(ProductDesign, ConvolutionExtents):
 
     multicast: Literal["none", "b"] = "none"
     stream_k: Literal[False] = False
+    dtype: Dtype = "bf16"
+    weights: None = None
     a_from: Literal["shared"] = "shared"
     stages: int = Field(default=3, ge=2, le=32, description="Buffers of A and B in shared memory.")
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from simulator.kernels import gemm_plain, gemm_specialized
+from simulator.kernels import gemm_plain, gemm_specialized, gemm_weights
 from simulator.kernels.gemm_design import FORMATS, GemmDesign, ProductDesign
 from simulator.kernels.gemm_operands import Operands, allocate
 from simulator.kernels.gemm_tiles import Work, cluster_tiles, divide, n_ctas
@@ -21,7 +21,7 @@ Allocate = Callable[[Any, KernelWriter], Operands]
 def build(design: GemmDesign, instruction_set: str, extent: Extent | None = None) -> KernelTrace:
     """The kernel that a compiler would make of ``design`` for chips that execute ``instruction_set``; ``extent``: how much
     of each CTA's work it does."""
-    return write_product("gemm", design, instruction_set, allocate, divide(design, extent))
+    return write_product("gemm", design, instruction_set, allocate_operands, divide(design, extent))
 
 
 def write_product(
@@ -55,7 +55,12 @@ def launched_on(design: ProductDesign, n_sms: int, ctas_per_sm: int) -> ProductD
     return design.model_copy(update={"persistent_ctas": max(design.cluster, n_sms * ctas_per_sm)})
 
 
-def resources(design: ProductDesign, allocate: Allocate = allocate) -> tuple[int, int, int]:
+def allocate_operands(design: ProductDesign, kernel: KernelWriter) -> Operands:
+    """Operands as the design stores them."""
+    return gemm_weights.allocate(design, kernel) if design.weights else allocate(design, kernel)
+
+
+def resources(design: ProductDesign, allocate: Allocate = allocate_operands) -> tuple[int, int, int]:
     """(registers per thread, threads, bytes of shared memory) of a CTA, from the code alone."""
     one = design.model_copy(update={"persistent_ctas": 1}) if design.persistent or design.stream_k else design
     kernel = KernelWriter("resources", "", Launch((1, 1, 1), (32 * design.n_warps, 1, 1)))
@@ -107,5 +112,5 @@ def flops(design: GemmDesign) -> float:
 
 def least_bytes(design: GemmDesign) -> float:
     """Every input read once and every result written once."""
-    element = FORMATS[design.dtype].n_bytes
-    return float((design.m + design.n) * design.k * element + design.m * design.n * design.result_bytes)
+    a = design.m * design.k * FORMATS[design.dtype].n_bytes
+    return float(a + design.stored_b_bytes(design.n * design.k) + design.m * design.n * design.result_bytes)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from simulator.isa.effects import GROUP_WARPS
+from simulator.kernels.scaled_formats import SCALED
 
 Extent = Annotated[int, Field(ge=1, le=1 << 22)]
 MMA_ROWS = 64
@@ -48,6 +49,7 @@ FORMATS = {
     "fp32": Format(4, "fp32", None, None, (1, 1, 1)),
 }
 RESULT_BYTES = {"bf16": 2, "fp16": 2, "fp32": 4, "int32": 4}
+Scaled = Literal["mxfp8", "mxfp6", "mxfp4", "nvfp4"]
 Dtype = Literal["bf16", "fp16", "fp8_e4m3", "fp8_e5m2", "int8", "tf32", "fp32"]
 
 
@@ -78,7 +80,8 @@ class ProductDesign(Section):
         @property
         def k(self) -> int: ...
 
-    dtype: Dtype = "bf16"
+    dtype: Dtype | Scaled = Field(default="bf16", description="Scaled formats are refused with what works in their place.")
+    weights: Scaled | None = Field(default=None, description="B as it is stored: narrow, with scales; converted in registers.")
     result: Literal["bf16", "fp16", "fp32", "int32"] | None = None
     tile: Tile = Tile(m=128, n=128, k=64)
     stages: int = Field(default=3, ge=1, le=32, description="Buffers of A and B in shared memory.")
@@ -131,6 +134,8 @@ class ProductDesign(Section):
             return self.multiply
         if self.dtype == "fp32":
             return "ffma"
+        if self.weights is not None:
+            return "mma_sync"
         return "wgmma" if self.warps % GROUP_WARPS == 0 and self.tile.m >= MMA_ROWS else "mma_sync"
 
     @property
@@ -271,7 +276,11 @@ class ProductDesign(Section):
 
     @property
     def b_bytes(self) -> int:
-        return self.tile.n * self.pitch_bytes
+        return self.tile.n * self.pitch_bytes if self.weights is None else self.stored_b_bytes(self.tile.n * self.tile.k)
+
+    def stored_b_bytes(self, n_elements: int) -> int:
+        """Bytes of so many elements of B in memory, scales included."""
+        return n_elements * self.format.n_bytes if self.weights is None else SCALED[self.weights].stored_bytes(n_elements)
 
     @property
     def stage_bytes(self) -> int:

@@ -116,7 +116,8 @@ class CopyFeed:
         self.design, self.kernel, self.operands = design, kernel, operands
         threads = 32 * design.warps
         chunks = design.row_bytes // CHUNK_BYTES
-        self.copies = {"a": -(-design.tile.m * chunks // threads), "b": -(-design.tile.n * chunks // threads)}
+        b_chunks = design.b_bytes // CHUNK_BYTES if design.weights else design.tile.n * chunks
+        self.copies = {"a": -(-design.tile.m * chunks // threads), "b": -(-b_chunks // threads)}
 
     def start(self, block: Block) -> None:
         n = sum(self.copies.values())
@@ -192,7 +193,10 @@ class CopyFeed:
         chunks = design.row_bytes // CHUNK_BYTES
         chunk = (i * design.warps + warp) * 32 + LANE
         row, byte = chunk // chunks, chunk % chunks * CHUNK_BYTES
-        shared = self.kernel.pattern(operand_offset(design, row, byte, tile_rows) % (1 << 30))
+        offset = operand_offset(design, row, byte, tile_rows)
+        if name == "b" and design.weights:
+            row, byte, offset = chunk, 0 * chunk, chunk * CHUNK_BYTES
+        shared = self.kernel.pattern(offset % (1 << 30))
         found = self.operands.chunks(self.kernel, cta, work, unit, name, row, byte)
         stage = (first + steps) % design.stages * design.stage_bytes + (0 if name == "a" else design.a_bytes)
         rows = cta.events(

@@ -9,8 +9,10 @@ from simulator.hw.config import HardwareConfig
 from simulator.isa.effects import GROUP_WARPS
 from simulator.kernels.gemm_design import LARGEST_MMA_COLUMNS, MMA_ROWS, GemmDesign, ProductDesign
 from simulator.kernels.gemm_specialized import role_registers
+from simulator.kernels.gemm_weights import STORED_ROW_BYTES
 from simulator.kernels.instruction_sets import instruction_set
 from simulator.kernels.legality import Violation, check_cluster, check_method, check_threads
+from simulator.kernels.scaled_formats import SCALED
 
 COPY_ALIGNMENT = 16
 """Bytes: rows of tensors in bulk copies, chunks of asynchronous copies, inner extent of a box."""
@@ -20,6 +22,8 @@ WARPGROUP_REGISTERS = 24
 
 def check_gemm(design: GemmDesign, hw: HardwareConfig) -> list[Violation]:
     """Every limit that ``design`` breaks on ``hw``."""
+    if design.dtype in SCALED:
+        return [_scaled_dtype(design, hw)]
     return check_product(design, hw) + _row_alignment(design)
 
 
@@ -34,6 +38,7 @@ def check_product(design: ProductDesign, hw: HardwareConfig) -> list[Violation]:
     found += check_cluster(design.cluster, 1, hw)
     found += _multicast(design)
     found += _shared_memory(design, hw)
+    found += _weights(design)
     found += _roles(design, hw)
     return with_dependents(found)
 
@@ -51,6 +56,49 @@ def _with_dependents(update: dict[str, Any]) -> dict[str, Any]:
     if update.get("loads") == "cp_async" or update.get("multiply", "wgmma") != "wgmma":
         more |= {"producer_warps": 0, "schedule": "cooperative", "cluster": 1, "multicast": "none"}
     return more | update
+
+
+def _scaled_dtype(design: ProductDesign, hw: HardwareConfig) -> Violation:
+    """Both operands in a block-scaled format."""
+    known = instruction_set(hw.identity.instruction_set)
+    why = "have no generator here" if known.has_tensor_memory else "do not exist: no format with scales has a multiply-add"
+    return Violation(
+        "dtype",
+        f"block-scaled multiply-adds of {design.dtype} on {hw.name} ({known.name}) {why}; weights stored in "
+        f"{design.dtype} can be converted in registers and multiplied in bf16",
+        design.dtype,
+        "bf16",
+        f"dtype bf16, weights {design.dtype}, multiply mma_sync",
+        {"dtype": "bf16", "weights": design.dtype, "multiply": "mma_sync"},
+    )
+
+
+def _weights(design: ProductDesign) -> list[Violation]:
+    """Weights stored with scales: whole blocks in whole tiles, fragments that a warp loads itself."""
+    if design.weights is None:
+        return []
+    found, name = [], design.weights
+    if design.method != "mma_sync":
+        message = f"weights in {name} are converted in registers, {design.method} takes B from shared memory"
+        found.append(Violation("multiply", message, design.method, "mma_sync", "multiply mma_sync", {"multiply": "mma_sync"}))
+    if design.dtype not in ("bf16", "fp16"):
+        message = f"weights in {name} are converted to 16 bits, dtype {design.dtype} is not bf16 or fp16"
+        found.append(Violation("dtype", message, design.dtype, "bf16, fp16", "dtype bf16", {"dtype": "bf16"}))
+    if design.multicast == "b":
+        message = f"stored tiles of weights in {name} are not shared by multicast"
+        found.append(Violation("multicast", message, "b", "none", "cluster 1", {"cluster": 1}))
+    block = SCALED[name].block
+    found += _multiple("tile_k", "tile k", design.tile.k, block, f"the elements of a scale of {name}", "tile.k")
+    for path, extent, tile in (("n", design.n, design.tile.n), ("k", design.k, design.tile.k)):
+        if extent % tile:
+            padded = -(-extent // tile) * tile
+            message = f"{path} {extent} is not whole tiles of {tile}, in which weights in {name} are stored"
+            found.append(Violation("alignment", message, extent, tile, f"pad {path} to {padded}", {path: padded}))
+    if design.b_bytes % STORED_ROW_BYTES and design.tile.k % block == 0:
+        message = f"a stored tile of {design.b_bytes} bytes (elements and scales) is not whole lines of {STORED_ROW_BYTES}"
+        change = design.tile.n * 2
+        found.append(Violation("box", message, design.b_bytes, STORED_ROW_BYTES, f"tile n {change}", {"tile.n": change}))
+    return found
 
 
 def _store_needs(design: ProductDesign, hw: HardwareConfig) -> list[Violation]:

@@ -131,8 +131,12 @@ class WarpMultiply:
         a, b = values
         for m, value in enumerate(a):
             block.op("LDSM.16.M88.4", [value], [], slot=f"lda{k}.{m}", width=16)
+        self.load_b(block, b, k)
+
+    def load_b(self, block: Block, values: list[Value], k: int) -> None:
+        """Load the fragments of B of step ``k``."""
         for n in range(0, self.n_n, 2):
-            pair = b[n : n + 2]
+            pair = values[n : n + 2]
             block.op(f"LDSM.16.M88.{2 * len(pair)}", pair, [], slot=f"ldb{k}.{n}", width=8 * len(pair))
 
     def events(self, cta: CtaClass, warp: int) -> dict[str, np.ndarray]:
@@ -144,15 +148,23 @@ class WarpMultiply:
             for m in range(self.n_m):
                 offsets = matrix_rows(design, row + 16 * m, 32 * k, design.tile.m, 4, is_b=False)
                 found[f"lda{k}.{m}"] = cta.events(pattern=self.kernel.pattern(offsets))
-            for n in range(0, self.n_n, 2):
-                pieces = min(2, self.n_n - n)
-                offsets = matrix_rows(design, column + 8 * n, 32 * k, design.tile.n, 2 * pieces, is_b=True)
-                found[f"ldb{k}.{n}"] = cta.events(pattern=self.kernel.pattern(offsets), shared_address=design.a_bytes)
+            found |= self.b_events(cta, column, k)
+        return found
+
+    def b_events(self, cta: CtaClass, column: int, k: int) -> dict[str, np.ndarray]:
+        """Fragment loads of B of step ``k``, by slot, for a warp whose part begins at ``column``."""
+        design = self.design
+        found: dict[str, np.ndarray] = {}
+        for n in range(0, self.n_n, 2):
+            pieces = min(2, self.n_n - n)
+            offsets = matrix_rows(design, column + 8 * n, 32 * k, design.tile.n, 2 * pieces, is_b=True)
+            found[f"ldb{k}.{n}"] = cta.events(pattern=self.kernel.pattern(offsets), shared_address=design.a_bytes)
         return found
 
 
 class ScalarMultiply:
-    """Each thread multiplies a square of 8x8 elements (two halves along each side), from rows of k in shared memory."""
+    """Each thread multiplies a square of 8x8 elements (two halves along each side), from rows of k in shared memory, as the
+    tiles lie where A and B are stored k by k."""
 
     def __init__(self, design: ProductDesign, kernel: KernelWriter) -> None:
         self.design, self.kernel = design, kernel
@@ -193,21 +205,14 @@ class ScalarMultiply:
             ("a", row, self.design.tile.m, self.edge_m, 0),
             ("b", column, self.design.tile.n, self.edge_n, self.design.a_bytes),
         ):
-            for i in range(-(-edge // 4)):
-                pattern = self.kernel.pattern(places * 4 + i * 16)
+            n_pieces = -(-edge // 4)
+            lane = (places - places[0]) // edge
+            for i in range(n_pieces):
+                # neighbouring threads read neighbouring pieces of 16 bytes: a thread's own lie a warp's width apart
+                pattern = self.kernel.pattern(places[0] * 4 + (i * (lane[-1] + 1) + lane) * 16)
                 rows = cta.events(
                     pattern=pattern,
                     shared_address=start + np.arange(self.design.tile.k) * (extent * 4 + self.design.padding_bytes),
                 )
                 found |= {f"ld{name}{k}.{i}": rows[k] for k in range(self.design.tile.k)}
         return found
-
-
-Multiply = WarpgroupMultiply | WarpMultiply | ScalarMultiply
-
-
-def multiply_of(design: ProductDesign, kernel: KernelWriter) -> Multiply:
-    """The way of multiplying that the design asks for."""
-    kinds: dict[str, type] = {"wgmma": WarpgroupMultiply, "mma_sync": WarpMultiply, "ffma": ScalarMultiply}
-    found: Multiply = kinds[design.method](design, kernel)
-    return found

@@ -107,7 +107,7 @@ def allocate(design: ProductDesign, kernel: KernelWriter) -> Operands:
     """Buffers of A, B and C, and the tensor maps of A and B where they are loaded in bulk."""
     n_bytes = design.format.n_bytes
     a = kernel.buffer("a", design.m * design.k * n_bytes)
-    b = kernel.buffer("b", design.n * design.k * n_bytes)
+    b = kernel.buffer("b", design.stored_b_bytes(design.n * design.k))
     c = kernel.buffer("c", design.m * design.n * design.result_bytes)
     if design.loads != "tma":
         return Operands(design, a, b, c)

@@ -7,16 +7,25 @@ from simulator.kernels.control_words import Value
 from simulator.kernels.gemm_design import ProductDesign
 from simulator.kernels.gemm_epilogue import Epilogue
 from simulator.kernels.gemm_feeds import feed_of, stages_ahead
-from simulator.kernels.gemm_multiply import SCALAR_BETWEEN, multiply_of
+from simulator.kernels.gemm_multiply import SCALAR_BETWEEN, ScalarMultiply, WarpgroupMultiply, WarpMultiply
 from simulator.kernels.gemm_operands import Operands
 from simulator.kernels.gemm_spills import Spills
 from simulator.kernels.gemm_tiles import Work
+from simulator.kernels.gemm_weights import StoredMultiply
 from simulator.kernels.writer import CtaClass, KernelWriter
 
 SCALAR_PER_STEP = {"tma": SCALAR_BETWEEN, "cp_async": 14}
 """Scalar instructions under the multiply-adds of a step: bulk copies need descriptors and elected lanes."""
 HELD_REGISTERS = 16
 """Registers per thread beside accumulators and operands (compiled Triton loops: accumulators begin at R24)."""
+
+
+def multiply_of(design: ProductDesign, kernel: KernelWriter) -> WarpgroupMultiply | WarpMultiply | ScalarMultiply:
+    """The way of multiplying that the design asks for."""
+    by_warp = StoredMultiply if design.weights else WarpMultiply
+    kinds: dict[str, type] = {"wgmma": WarpgroupMultiply, "mma_sync": by_warp, "ffma": ScalarMultiply}
+    found: WarpgroupMultiply | WarpMultiply | ScalarMultiply = kinds[design.method](design, kernel)
+    return found
 
 
 class PlainKernel:

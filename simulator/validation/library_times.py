@@ -25,7 +25,7 @@ MATH = {
 
 def library_time_us(design: BaseModel, chip: str) -> float | None:
     """Median time of the vendor's library for the design's problem on ``chip``, None where it was not measured."""
-    if not isinstance(design, GemmDesign) or design.dtype not in MATH:
+    if not isinstance(design, GemmDesign) or design.dtype not in MATH or design.weights:
         return None
     return _times().get((chip, design.m, design.n, design.k, *MATH[design.dtype]))
 
