@@ -80,7 +80,7 @@ class ProductDesign(Section):
         @property
         def k(self) -> int: ...
 
-    dtype: Literal[Dtype, Scaled] = Field(default="bf16", description="Scaled formats are refused with what works in their place.")
+    dtype: Literal[Dtype, Scaled] = Field(default="bf16", description="Scaled ones are refused with what works in their place.")
     weights: Scaled | None = Field(default=None, description="B as it is stored: narrow, with scales; converted in registers.")
     result: Literal["bf16", "fp16", "fp32", "int32"] | None = None
     tile: Tile = Tile(m=128, n=128, k=64)
