@@ -6,7 +6,7 @@ JOBS   ?= 2
 MEASURED := projections/validation
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint validate bench accuracy studies clean
+.PHONY: help demo test lint validate bench accuracy vendor-gap studies clean
 
 help:
 	@echo "make demo      install, then project real kernels on the H200 model beside what silicon measured"
@@ -15,6 +15,7 @@ help:
 	@echo "make validate  predict every measured kernel of projections/validation (JOBS=$(JOBS))"
 	@echo "make bench     speed of the engine in warp instructions per second"
 	@echo "make studies   run the trade studies of projections/ again (minutes)"
+	@echo "make vendor-gap  compiled kernels, projected, beside the vendor's library (minutes)"
 	@echo "make accuracy  write the README's accuracy tables from the results of make validate"
 
 $(BIN)/python:
@@ -53,6 +54,10 @@ accuracy: $(VENV)/.installed-run
 	    --classes $(MEASURED)/class_errors.csv \
 	    --run "Triton kernels" $(MEASURED)/kernels.csv.gz out/kernels.csv \
 	    --run "Hand-written CUDA kernels" $(MEASURED)/ladder.csv.gz out/ladder.csv
+
+vendor-gap: $(VENV)/.installed-run
+	$(BIN)/python -m simulator.report.vendor_gap --hw h200 --jobs $(JOBS) --output projections/vendor_gap \
+	    --run $(MEASURED)/kernels.csv.gz $(MEASURED)/cubins.tar.xz --run $(MEASURED)/ladder.csv.gz $(MEASURED)/ladder_cubins.tar.xz
 
 STUDIES := shared_memory_and_tensor_rate dram_and_l2 next_chip
 
