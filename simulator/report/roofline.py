@@ -33,6 +33,10 @@ TENSOR_FORMATS = {"QGMMA": "fp8", "QMMA": "fp8", "IGMMA": "int8", "IMMA": "int8"
 """Format of a matrix instruction, but for TF32, which its mnemonic names."""
 MARGIN, RIGHT_MARGIN = 4.0, 25.0
 """Factors of empty space around the points, and right of them, where the peaks have their names."""
+LABEL_PLACES = np.array([0.1, 0.3, 0.5])
+"""Where a roof may have its name, from its low end (0) to its ridge (1)."""
+LABEL_RISE = 1.4
+"""From the height at which the name of a roof starts to its middle."""
 PREFIXES = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"))
 
 
@@ -89,7 +93,7 @@ def roofline(points: Sequence[KernelPoint], chip: HardwareConfig, clock_hz: floa
     with mpl.rc_context(RC):
         figure, [ax] = axes_of(5.2)
         _limits(ax, points, peaks, roofs(chip, clock_hz))
-        _draw_roofs(ax, roofs(chip, clock_hz), peaks)
+        _draw_roofs(ax, roofs(chip, clock_hz), peaks, [point.operations / point.seconds for point in points])
         for number, point in enumerate(points):
             _draw_point(ax, point, PALETTE[number % len(PALETTE)])
         ax.set_xlabel("arithmetic intensity, operations per byte moved at that level")
@@ -127,7 +131,12 @@ def _limits(ax: Axes, points: Sequence[KernelPoint], peaks: dict[str, float], ce
     ax.set_ylim(min([*rates, *peaks.values()]) / MARGIN, max([*rates, *peaks.values()]) * MARGIN / 2)
 
 
-def _draw_roofs(ax: Axes, ceilings: list[Roof], peaks: dict[str, float]) -> None:
+def _distance(height: float, rates: Sequence[float]) -> float:
+    """How far a label that starts at ``height`` is from the nearest points, as a logarithm."""
+    return min(abs(np.log(height * LABEL_RISE / rate)) for rate in rates)
+
+
+def _draw_roofs(ax: Axes, ceilings: list[Roof], peaks: dict[str, float], rates: Sequence[float]) -> None:
     left, right = ax.get_xlim()
     bottom, _ = ax.get_ylim()
     highest = max(peaks.values())
@@ -135,7 +144,8 @@ def _draw_roofs(ax: Axes, ceilings: list[Roof], peaks: dict[str, float]) -> None
         x = np.geomspace(left, highest / roof.bytes_per_second, 50)
         ax.plot(x, x * roof.bytes_per_second, style, color=INK, linewidth=1.2)
         start = max(left, bottom / roof.bytes_per_second)
-        at = start * (highest / roof.bytes_per_second / start) ** 0.3
+        places = start * (highest / roof.bytes_per_second / start) ** LABEL_PLACES
+        at = places[np.argmax([_distance(x * roof.bytes_per_second, rates) for x in places])]
         ax.annotate(
             f"{roof.title} {_short(roof.bytes_per_second)}B/s",
             (at, at * roof.bytes_per_second),

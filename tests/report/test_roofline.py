@@ -60,7 +60,8 @@ def test_the_page_of_a_projection_shows_it_and_stands_alone(tmp_path: Path) -> N
     assert run(["project", str(design), "--hw", "h200", "--report", str(tmp_path / "p.html"), "--json"]) == 0
     page = (tmp_path / "p.html").read_text()
     assert "Roofline" in page and page.count("<figcaption") == 1
-    assert all(source.startswith("data:") for source in re.findall(r'(?:src|href)="([^"]*)', page))
+    assert not re.search(r"(?:src|href)=|<script|@import|url\(", page)
+    assert all(source.startswith("data:") for source in re.findall(r'\bdata="([^"]*)', page))
 
 
 def test_a_kernel_without_arithmetic_has_no_point(hw: HardwareConfig, projection: Projection) -> None:
