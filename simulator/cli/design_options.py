@@ -13,6 +13,9 @@ from pydantic import BaseModel
 from simulator.errors import UserError
 from simulator.kernels.families import FAMILIES, parse_design
 
+PAIR = 2
+"""Extents along the height and width of an image."""
+
 
 def design_from_options(kind: str, options: Sequence[str]) -> BaseModel:
     """A design of family ``kind`` from ``--field value``, ``--field=value`` or a bare ``--flag``; extents of a tile are
@@ -48,6 +51,8 @@ def _value(model: type[BaseModel], where: str, field: str, text: str) -> Any:
         return yaml.safe_load(text)
     names = list(inner.model_fields)
     parts = text.lower().split("x")
+    if len(parts) == 1 and len(names) == PAIR:  # 3 stands for 3x3
+        parts *= PAIR
     if len(parts) != len(names) or not all(part.lstrip("-").isdigit() for part in parts):
         example = "x".join(name.upper() for name in names)
         raise UserError(

@@ -71,7 +71,11 @@ def project(
         atomic_write(timeline, timeline_file(build_timeline(replay, chip), timeline.suffix))
         stderr.print(f"Wrote {timeline}" + ("; open it at ui.perfetto.dev" if timeline.suffix == ".json" else ""))
     if report is not None:
-        atomic_write(report, projection_html.render_page(found))
+        from simulator.report.roofline import point_of, roofline
+
+        point = point_of(found, replay.trace, chip)
+        drawn = roofline([point], chip, found.clock_mhz * 1e6) if point else None
+        atomic_write(report, projection_html.render_page(found, drawn))
         stderr.print(f"Wrote {report}")
     if json:
         emit_json(asdict(found) | more.to_json())

@@ -15,9 +15,11 @@ from pydantic import BaseModel, ValidationError
 
 from simulator.errors import UserError
 from simulator.hw.config import HardwareConfig
-from simulator.kernels import attention, gemm, normalization, reduction, streaming
+from simulator.kernels import attention, convolution, gemm, normalization, reduction, streaming
 from simulator.kernels.attention_design import AttentionDesign
 from simulator.kernels.attention_legality import check_attention
+from simulator.kernels.convolution_design import ConvolutionDesign
+from simulator.kernels.convolution_legality import check_convolution
 from simulator.kernels.gemm_design import GemmDesign
 from simulator.kernels.gemm_legality import check_gemm
 from simulator.kernels.legality import Violation
@@ -94,6 +96,18 @@ FAMILIES = {
     "softmax": _memory_family("softmax", NormalizationDesign, normalization, check_normalization),
     "reduction": _memory_family("reduction", ReductionDesign, reduction, check_reduction),
     "streaming": _memory_family("streaming", StreamingDesign, streaming, check_streaming),
+    "convolution": Family(
+        "convolution",
+        ConvolutionDesign,
+        convolution.build,
+        check_convolution,
+        convolution.resources,
+        gemm.launched_on,
+        gemm.extent_of,
+        convolution.neighbours,
+        convolution.flops,
+        convolution.least_bytes,
+    ),
 }
 """By ``kind``."""
 

@@ -3,33 +3,43 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from simulator.kernels import gemm_plain, gemm_specialized
-from simulator.kernels.gemm_design import FORMATS, GemmDesign
-from simulator.kernels.gemm_operands import allocate
-from simulator.kernels.gemm_tiles import cluster_tiles, divide, n_ctas
+from simulator.kernels import gemm_plain, gemm_specialized, gemm_weights
+from simulator.kernels.gemm_design import FORMATS, GemmDesign, ProductDesign
+from simulator.kernels.gemm_operands import Operands, allocate
+from simulator.kernels.gemm_tiles import Work, cluster_tiles, divide, n_ctas
 from simulator.kernels.legality import updated
 from simulator.kernels.sampling import Extent
 from simulator.kernels.writer import KernelWriter
 from simulator.trace.kernel_trace import KernelTrace, Launch
 
+Allocate = Callable[[Any, KernelWriter], Operands]
+
 
 def build(design: GemmDesign, instruction_set: str, extent: Extent | None = None) -> KernelTrace:
     """The kernel that a compiler would make of ``design`` for chips that execute ``instruction_set``; ``extent``: how much
     of each CTA's work it does."""
+    return write_product("gemm", design, instruction_set, allocate_operands, divide(design, extent))
+
+
+def write_product(
+    name: str, design: ProductDesign, instruction_set: str, allocate: Allocate, works: list[Work], warnings: Sequence[str] = ()
+) -> KernelTrace:
+    """The kernel of a matrix product whose operands ``allocate`` places; ``works``: what its CTAs do."""
     launch = Launch((n_ctas(design), 1, 1), (32 * design.n_warps, 1, 1), (design.cluster, 1, 1), design.smem_bytes)
-    kernel = KernelWriter(f"gemm_{design.method}_{design.dtype}", instruction_set, launch)
+    kernel = KernelWriter(f"{name}_{design.method}_{design.dtype}", instruction_set, launch)
     operands = allocate(design, kernel)
     write = gemm_specialized.build if design.producer_warps else gemm_plain.build
-    write(design, kernel, operands, divide(design, extent))
+    write(design, kernel, operands, works)
     registers = min(kernel.live_registers(), design.max_registers)
     if design.producer_warps:
         registers = gemm_specialized.launch_registers(design, registers)
-    return kernel.trace(registers)
+    return kernel.trace(registers, warnings)
 
 
-def extent_of(design: GemmDesign) -> Extent:
+def extent_of(design: ProductDesign) -> Extent:
     """Tiles of the busiest CTA, and k steps of a tile."""
     groups = n_ctas(design) // design.cluster
     if design.stream_k:
@@ -38,14 +48,19 @@ def extent_of(design: GemmDesign) -> Extent:
     return Extent(units, design.k_steps)
 
 
-def launched_on(design: GemmDesign, n_sms: int, ctas_per_sm: int) -> GemmDesign:
+def launched_on(design: ProductDesign, n_sms: int, ctas_per_sm: int) -> ProductDesign:
     """A persistent launch takes all the CTAs that the chip holds, unless the design says how many."""
     if design.persistent_ctas is not None or not (design.persistent or design.stream_k):
         return design
     return design.model_copy(update={"persistent_ctas": max(design.cluster, n_sms * ctas_per_sm)})
 
 
-def resources(design: GemmDesign) -> tuple[int, int, int]:
+def allocate_operands(design: ProductDesign, kernel: KernelWriter) -> Operands:
+    """Operands as the design stores them."""
+    return gemm_weights.allocate(design, kernel) if design.weights else allocate(design, kernel)
+
+
+def resources(design: ProductDesign, allocate: Allocate = allocate_operands) -> tuple[int, int, int]:
     """(registers per thread, threads, bytes of shared memory) of a CTA, from the code alone."""
     one = design.model_copy(update={"persistent_ctas": 1}) if design.persistent or design.stream_k else design
     kernel = KernelWriter("resources", "", Launch((1, 1, 1), (32 * design.n_warps, 1, 1)))
@@ -57,7 +72,7 @@ def resources(design: GemmDesign) -> tuple[int, int, int]:
     return registers, 32 * design.n_warps, design.smem_bytes
 
 
-def neighbours(design: GemmDesign) -> list[tuple[str, GemmDesign]]:
+def neighbours(design: ProductDesign) -> list[tuple[str, ProductDesign]]:
     """Single-step changes of a design, with what changes in words: first what usually is worth most."""
     tile = design.tile
     bulk = design.loads == "tma"
@@ -97,5 +112,5 @@ def flops(design: GemmDesign) -> float:
 
 def least_bytes(design: GemmDesign) -> float:
     """Every input read once and every result written once."""
-    element = FORMATS[design.dtype].n_bytes
-    return float((design.m + design.n) * design.k * element + design.m * design.n * design.result_bytes)
+    a = design.m * design.k * FORMATS[design.dtype].n_bytes
+    return float(a + design.stored_b_bytes(design.n * design.k) + design.m * design.n * design.result_bytes)

@@ -1,14 +1,15 @@
-"""A GEMM that nobody has written yet: C[m, n] = A[m, k] B[n, k]^T, by tiles."""
+"""Matrix products that nobody has written yet: C[m, n] = A[m, k] B[n, k]^T, by tiles; a GEMM is one as it stands."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from simulator.isa.effects import GROUP_WARPS
+from simulator.kernels.scaled_formats import SCALED
 
 Extent = Annotated[int, Field(ge=1, le=1 << 22)]
 MMA_ROWS = 64
@@ -48,6 +49,7 @@ FORMATS = {
     "fp32": Format(4, "fp32", None, None, (1, 1, 1)),
 }
 RESULT_BYTES = {"bf16": 2, "fp16": 2, "fp32": 4, "int32": 4}
+Scaled = Literal["mxfp8", "mxfp6", "mxfp4", "nvfp4"]
 Dtype = Literal["bf16", "fp16", "fp8_e4m3", "fp8_e5m2", "int8", "tf32", "fp32"]
 
 
@@ -65,14 +67,21 @@ class Tile(Section):
     k: int = Field(ge=1, le=1024)
 
 
-class GemmDesign(Section):
-    """Extents in elements, sizes in bytes. ``warps`` multiply; ``producer_warps`` only load (0: all warps do both)."""
+class ProductDesign(Section):
+    """A matrix product C[m, n] = A[m, k] B[n, k]^T by tiles, whatever m, n and k stand for. Sizes in bytes. ``warps``
+    multiply; ``producer_warps`` only load (0: all warps do both)."""
 
-    kind: Literal["gemm"] = "gemm"
-    m: Extent
-    n: Extent
-    k: Extent
-    dtype: Dtype = "bf16"
+    if TYPE_CHECKING:
+
+        @property
+        def m(self) -> int: ...
+        @property
+        def n(self) -> int: ...
+        @property
+        def k(self) -> int: ...
+
+    dtype: Literal[Dtype, Scaled] = Field(default="bf16", description="Scaled ones are refused with what works in their place.")
+    weights: Scaled | None = Field(default=None, description="B as it is stored: narrow, with scales; converted in registers.")
     result: Literal["bf16", "fp16", "fp32", "int32"] | None = None
     tile: Tile = Tile(m=128, n=128, k=64)
     stages: int = Field(default=3, ge=1, le=32, description="Buffers of A and B in shared memory.")
@@ -103,7 +112,7 @@ class GemmDesign(Section):
     max_registers: int = Field(default=255, ge=24, le=255)
 
     @model_validator(mode="after")
-    def _consistent(self) -> GemmDesign:
+    def _consistent(self) -> Self:
         if self.multicast != "none" and self.cluster == 1:
             raise ValueError(f"multicast {self.multicast} needs a cluster of at least 2 CTAs (cluster is 1)")
         if self.producer_warps and (self.method != "wgmma" or self.loads != "tma"):
@@ -125,6 +134,8 @@ class GemmDesign(Section):
             return self.multiply
         if self.dtype == "fp32":
             return "ffma"
+        if self.weights is not None:
+            return "mma_sync"
         return "wgmma" if self.warps % GROUP_WARPS == 0 and self.tile.m >= MMA_ROWS else "mma_sync"
 
     @property
@@ -265,7 +276,11 @@ class GemmDesign(Section):
 
     @property
     def b_bytes(self) -> int:
-        return self.tile.n * self.pitch_bytes
+        return self.tile.n * self.pitch_bytes if self.weights is None else self.stored_b_bytes(self.tile.n * self.tile.k)
+
+    def stored_b_bytes(self, n_elements: int) -> int:
+        """Bytes of so many elements of B in memory, scales included."""
+        return n_elements * self.format.n_bytes if self.weights is None else SCALED[self.weights].stored_bytes(n_elements)
 
     @property
     def stage_bytes(self) -> int:
@@ -289,7 +304,15 @@ class GemmDesign(Section):
             return BOX_ALIGNMENT + ring + self.result_tile_bytes + barriers
         return max(ring, self.result_tile_bytes) + barriers
 
-    @property
-    def flops(self) -> float:
-        """2 per multiply-add."""
-        return 2.0 * self.m * self.n * self.k
+
+class GemmExtents(Section):
+    """The problem; extents in elements."""
+
+    kind: Literal["gemm"] = "gemm"
+    m: Extent
+    n: Extent
+    k: Extent
+
+
+class GemmDesign(ProductDesign, GemmExtents):  # type: ignore[override]
+    """A GEMM."""

@@ -6,7 +6,7 @@ import numpy as np
 
 from simulator.kernels.code_fragments import scalar_work
 from simulator.kernels.control_words import Value
-from simulator.kernels.gemm_design import GemmDesign
+from simulator.kernels.gemm_design import ProductDesign
 from simulator.kernels.gemm_fragments import (
     LANE,
     MATRICES,
@@ -32,7 +32,7 @@ class Epilogue:
 
     def __init__(
         self,
-        design: GemmDesign,
+        design: ProductDesign,
         kernel: KernelWriter,
         operands: Operands,
         accumulators: Value,

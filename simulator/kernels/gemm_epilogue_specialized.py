@@ -7,7 +7,7 @@ import numpy as np
 from simulator.isa.effects import GROUP_WARPS
 from simulator.kernels.code_fragments import scalar_work
 from simulator.kernels.control_words import Value
-from simulator.kernels.gemm_design import MMA_ROWS, STORE_BOX_COLUMNS_BYTES, GemmDesign
+from simulator.kernels.gemm_design import MMA_ROWS, STORE_BOX_COLUMNS_BYTES, ProductDesign
 from simulator.kernels.gemm_fragments import (
     LANE,
     MATRICES,
@@ -28,7 +28,7 @@ from simulator.kernels.writer import Block, CtaClass, KernelWriter
 class SpecializedEpilogue:
     """Code and execution of a consumer warp's epilogue."""
 
-    def __init__(self, design: GemmDesign, kernel: KernelWriter, operands: Operands, accumulators: Value) -> None:
+    def __init__(self, design: ProductDesign, kernel: KernelWriter, operands: Operands, accumulators: Value) -> None:
         self.design, self.kernel, self.operands = design, kernel, operands
         self.fragments = [warpgroup_fragments(design, w) for w in range(design.warps)]
         self.bias = kernel.buffer("bias", design.n * 4) if design.bias else 0

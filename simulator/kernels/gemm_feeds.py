@@ -14,12 +14,14 @@ import numpy as np
 
 from simulator.kernels.code_fragments import scalar_work
 from simulator.kernels.control_words import Value
-from simulator.kernels.gemm_design import GemmDesign
+from simulator.kernels.gemm_design import ProductDesign
 from simulator.kernels.gemm_layout import CHUNK_BYTES, LANE, operand_offset
-from simulator.kernels.gemm_operands import Operands, copy_events, ring_events
+from simulator.kernels.gemm_operands import Operands, copy_slots, ring_events, write_copies
 from simulator.kernels.gemm_tiles import Work
 from simulator.kernels.writer import Block, CtaClass, KernelWriter
 
+GUARDED_AT_ONCE = 6
+"""Asynchronous copies whose predicates are made together: a thread has seven predicates, one is the loop's."""
 Slots = dict[str, Any]
 """Slot -> event rows or active lanes."""
 
@@ -32,7 +34,7 @@ class UnitPlan:
     loop: tuple[Slots, Slots]
 
 
-def stages_ahead(design: GemmDesign, steps: int) -> int:
+def stages_ahead(design: ProductDesign, steps: int) -> int:
     """Stages that are filled before the loop: asynchronous multiply-adds still read one while it would be refilled."""
     if design.is_serial:
         return 0
@@ -44,7 +46,7 @@ class BulkFeed:
 
     groups_per_stage = 0
 
-    def __init__(self, design: GemmDesign, kernel: KernelWriter, operands: Operands) -> None:
+    def __init__(self, design: ProductDesign, kernel: KernelWriter, operands: Operands) -> None:
         self.design, self.operands = design, operands
         self.boxes = range(len(operands.boxes))
 
@@ -63,7 +65,7 @@ class BulkFeed:
     def _copies(self, block: Block) -> None:
         for i in self.boxes:
             block.op("BAR.SYNC.DEFER_BLOCKING", slot=f"bar{i}")
-            block.op("UTMALDG.2D", [], [Value(f"UR{8 * i + 8}", kind="UR")], slot=f"copy{i}")
+            write_copies(block, self.operands, i)
 
     def wait(self, block: Block) -> None:
         ready = Value("P0", kind="P")
@@ -90,16 +92,16 @@ class BulkFeed:
     def plan(self, cta: CtaClass, work: Work, unit: int, first: int) -> list[UnitPlan]:
         steps = work.k_steps[unit]
         wait, expect = ring_events(self.operands, cta, first, steps)
-        copies = copy_events(self.operands, cta, work, unit, first)
+        copies = copy_slots(self.operands, cta, work, unit, first)
         bar = cta.events(count=0)[0]
         bars = {f"bar{i}": bar for i in self.boxes}
         ahead = stages_ahead(self.design, steps)
         place = np.minimum(np.arange(steps) + ahead, steps - 1)
         more = (np.arange(steps) + ahead < steps).astype(np.int64)
-        names = ["expect", *(f"copy{i}" for i in self.boxes)]
-        fill = {"expect": expect[:ahead], **bars, **{f"copy{i}": copies[i][:ahead] for i in self.boxes}}
+        names = ["expect", *copies]
+        fill = {"expect": expect[:ahead], **bars, **{name: rows[:ahead] for name, rows in copies.items()}}
         loop = {"wait": wait, "bar_in": bar, "bar_expect": bar, "expect": expect[place], **bars}
-        loop |= {f"copy{i}": copies[i][place] for i in self.boxes}
+        loop |= {name: rows[place] for name, rows in copies.items()}
         led = UnitPlan((fill, dict.fromkeys(names, np.int64(1))), (loop, dict.fromkeys(names, more)))
         none = UnitPlan((fill, dict.fromkeys(names, np.int64(0))), (loop, dict.fromkeys(names, np.int64(0))))
         return [led] + [none] * (self.design.n_warps - 1)
@@ -110,11 +112,12 @@ class CopyFeed:
 
     groups_per_stage = 2
 
-    def __init__(self, design: GemmDesign, kernel: KernelWriter, operands: Operands) -> None:
+    def __init__(self, design: ProductDesign, kernel: KernelWriter, operands: Operands) -> None:
         self.design, self.kernel, self.operands = design, kernel, operands
         threads = 32 * design.warps
         chunks = design.row_bytes // CHUNK_BYTES
-        self.copies = {"a": -(-design.tile.m * chunks // threads), "b": -(-design.tile.n * chunks // threads)}
+        b_chunks = design.b_bytes // CHUNK_BYTES if design.weights else design.tile.n * chunks
+        self.copies = {"a": -(-design.tile.m * chunks // threads), "b": -(-b_chunks // threads)}
 
     def start(self, block: Block) -> None:
         n = sum(self.copies.values())
@@ -122,6 +125,7 @@ class CopyFeed:
         for i in range(n):
             block.ops("IMAD.WIDE" if i % 2 else "LEA.HI.X", 2, [pointer], [pointer])
             block.op("IADD3", [pointer], [pointer])
+        self.operands.start_addresses(block, self.copies["a"])
 
     def _groups(self, block: Block) -> None:
         pointer, place = Value("pointer", 2), Value("place")
@@ -130,7 +134,11 @@ class CopyFeed:
                 if self.design.spilled:  # one pair of registers for all addresses: each waits until the one before was read
                     block.op("IADD3", [pointer], [place])
                     block.op("IADD3.X", [pointer], [place])
-                block.op("LDGSTS.E.BYPASS.128", [], [pointer, place], slot=f"{name}{i}", width=CHUNK_BYTES)
+                if i % GUARDED_AT_ONCE == 0:
+                    batch = min(GUARDED_AT_ONCE, n - i)
+                    guards = self.operands.guard_copies(block, batch) if name == "a" else [None] * batch
+                guard = guards[i % GUARDED_AT_ONCE]
+                block.op("LDGSTS.E.BYPASS.128", [], [pointer, place], slot=f"{name}{i}", guard=guard, width=CHUNK_BYTES)
             block.op("LDGDEPBAR")
 
     def fill(self, block: Block) -> None:
@@ -180,30 +188,21 @@ class CopyFeed:
         self, cta: CtaClass, work: Work, unit: int, first: int, warp: int, name: str, i: int
     ) -> tuple[np.ndarray, np.ndarray]:
         """(event rows, active lanes), int [k_steps] each, of copy ``i`` of operand ``name``."""
-        design = self.design
-        element, steps = design.format.n_bytes, np.arange(work.k_steps[unit])
+        design, steps = self.design, np.arange(work.k_steps[unit])
         tile_rows = design.tile.m if name == "a" else design.tile.n
         chunks = design.row_bytes // CHUNK_BYTES
         chunk = (i * design.warps + warp) * 32 + LANE
         row, byte = chunk // chunks, chunk % chunks * CHUNK_BYTES
-        start, base = (work.m, self.operands.a) if name == "a" else (work.n, self.operands.b)
-        inside = (row < tile_rows) & (row < work.valid[unit][0 if name == "a" else 1])
-        pitch = design.k * element
-        first_row = int(row[0])
-        left = (design.k - (work.k[unit, 0] + steps) * design.tile.k) * element
-        shared = self.kernel.pattern(operand_offset(design, row, byte, tile_rows) % (1 << 30))
-        full = self.kernel.pattern(np.where(inside, (row - first_row) * pitch + byte, -1))
-        tail = inside & (byte < left[-1])
-        cut = self.kernel.pattern(np.where(tail, (row - first_row) * pitch + byte, -1))
-        is_cut = left < design.row_bytes
-        key = cta.difference(start[unit] * pitch + work.k[unit] * design.row_bytes)
-        origin = base + (start[unit, 0] + first_row) * pitch + (work.k[unit, 0] + steps) * design.row_bytes
+        offset = operand_offset(design, row, byte, tile_rows)
+        if name == "b" and design.weights:
+            row, byte, offset = chunk, 0 * chunk, chunk * CHUNK_BYTES
+        shared = self.kernel.pattern(offset % (1 << 30))
+        found = self.operands.chunks(self.kernel, cta, work, unit, name, row, byte)
         stage = (first + steps) % design.stages * design.stage_bytes + (0 if name == "a" else design.a_bytes)
         rows = cta.events(
-            pattern=np.where(is_cut, cut, full), address=origin, shared_address=stage, shared_pattern=shared, base=key
+            pattern=found.pattern, address=found.address, shared_address=stage, shared_pattern=shared, base=found.base
         )
-        lanes = np.where(is_cut, int(tail.sum()), int(inside.sum()))
-        return rows, lanes
+        return rows, found.lanes
 
 
 class SerialBulkFeed(BulkFeed):
@@ -223,7 +222,7 @@ class SerialBulkFeed(BulkFeed):
             scalar_work(block, 4)
             block.op("SYNCS.ARRIVE.TRANS64", [], [Value("bytes")], slot=f"expect{i}")
             block.op("BAR.SYNC.DEFER_BLOCKING", slot=f"bar_copy{i}")
-            block.op("UTMALDG.2D", [], [Value(f"UR{8 * i + 8}", kind="UR")], slot=f"copy{i}")
+            write_copies(block, self.operands, i)
             block.op("BAR.SYNC.DEFER_BLOCKING", slot=f"bar_wait{i}")
             block.op("SYNCS.PHASECHK.TRANS64.TRYWAIT", [ready], [], slot=f"wait{i}")
             block.op("BRA", [], [], guard=ready)
@@ -236,16 +235,16 @@ class SerialBulkFeed(BulkFeed):
         return {}, [{}] * self.design.n_warps
 
     def plan(self, cta: CtaClass, work: Work, unit: int, first: int) -> list[UnitPlan]:
-        copies = copy_events(self.operands, cta, work, unit, first)
+        copies = copy_slots(self.operands, cta, work, unit, first)
         full = self.operands.full(0)
         init, wait = cta.events(mbarrier=full, count=1)[0], cta.events(mbarrier=full, parity=0)[0]
         bar = cta.events(count=0)[0]
-        loop: Slots = {}
+        loop: Slots = dict(copies)
         for i in self.boxes:
             expect = cta.events(mbarrier=full, count=self.operands.boxes[i].n_bytes)[0]
-            loop |= {f"init{i}": init, f"expect{i}": expect, f"copy{i}": copies[i], f"wait{i}": wait}
+            loop |= {f"init{i}": init, f"expect{i}": expect, f"wait{i}": wait}
             loop |= {f"{name}{i}": bar for name in ("bar", "bar_copy", "bar_wait", "bar_end")}
-        led = [f"{name}{i}" for i in self.boxes for name in ("init", "expect", "copy")]
+        led = [f"{name}{i}" for i in self.boxes for name in ("init", "expect")] + list(copies)
         return [
             UnitPlan(({}, {}), (loop, dict.fromkeys(led, np.int64(warp == 0))))
             for warp in range(self.design.n_warps)
@@ -255,7 +254,7 @@ class SerialBulkFeed(BulkFeed):
 Feed = BulkFeed | CopyFeed
 
 
-def feed_of(design: GemmDesign, kernel: KernelWriter, operands: Operands) -> Feed:
+def feed_of(design: ProductDesign, kernel: KernelWriter, operands: Operands) -> Feed:
     """The feed that the design asks for."""
     kinds: dict[str, type] = {"tma": SerialBulkFeed if design.is_serial else BulkFeed, "cp_async": CopyFeed}
     found: Feed = kinds[design.loads](design, kernel, operands)

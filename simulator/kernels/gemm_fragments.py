@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from simulator.kernels.control_words import Value
-from simulator.kernels.gemm_design import MMA_ROWS, STORE_BOX_COLUMNS_BYTES, GemmDesign
+from simulator.kernels.gemm_design import MMA_ROWS, STORE_BOX_COLUMNS_BYTES, ProductDesign
 from simulator.kernels.gemm_operands import Operands
 from simulator.kernels.gemm_tiles import Work
 from simulator.kernels.writer import Block, CtaClass, KernelWriter, Warp
@@ -39,7 +39,7 @@ class Fragments:
         return len(self.rows)
 
 
-def warpgroup_fragments(design: GemmDesign, warp: int) -> Fragments:
+def warpgroup_fragments(design: ProductDesign, warp: int) -> Fragments:
     """Of warp ``warp`` of the multiplying warps: 16 of each 64 rows of its warpgroup, all columns."""
     group = 0 if design.schedule == "ping_pong" else warp // 4
     first = group * design.rows_per_warpgroup + warp % 4 * 16
@@ -49,7 +49,7 @@ def warpgroup_fragments(design: GemmDesign, warp: int) -> Fragments:
     return Fragments(grid[:, 0], grid[:, 1])
 
 
-def finish_elements(block: Block, design: GemmDesign, n_fragments: int, accumulators: Value) -> None:
+def finish_elements(block: Block, design: ProductDesign, n_fragments: int, accumulators: Value) -> None:
     """Bias and activation on the accumulators (two elements a fragment)."""
     if design.bias:
         bias = Value("bias", 2)
@@ -66,7 +66,7 @@ def finish_elements(block: Block, design: GemmDesign, n_fragments: int, accumula
 
 
 def bias_events(
-    design: GemmDesign, kernel: KernelWriter, cta: CtaClass, work: Work, unit: int, columns: np.ndarray, address: int
+    design: ProductDesign, kernel: KernelWriter, cta: CtaClass, work: Work, unit: int, columns: np.ndarray, address: int
 ) -> dict[str, np.ndarray]:
     """Bias loads of the fragments' columns: event rows by slot."""
     if not design.bias:
@@ -78,14 +78,14 @@ def bias_events(
     return {f"bias{i}": rows[i] for i in range(len(pairs))}
 
 
-def pack(block: Block, design: GemmDesign, n_fragments: int, accumulators: Value, packed: Value) -> None:
+def pack(block: Block, design: ProductDesign, n_fragments: int, accumulators: Value, packed: Value) -> None:
     """Convert fragments to the result's format: one instruction a fragment, none for 32 bits."""
     if design.result_bytes == 2:
         kind = "F2FP.BF16.F32.PACK_AB" if design.result_format == "bf16" else "F2FP.F16.F32.PACK_AB"
         block.ops(kind, n_fragments, [packed], [accumulators])
 
 
-def stage_fragments(block: Block, design: GemmDesign, n_fragments: int, accumulators: Value, address: Value) -> None:
+def stage_fragments(block: Block, design: ProductDesign, n_fragments: int, accumulators: Value, address: Value) -> None:
     """Convert and write fragments to shared memory: by matrix stores (16-bit results), else two elements a lane."""
     if design.result_bytes != 2:
         for i in range(n_fragments):
@@ -98,7 +98,7 @@ def stage_fragments(block: Block, design: GemmDesign, n_fragments: int, accumula
         block.op("STSM.16.M88.4", [], [address, packed[i % 4]], slot=f"stage{i}", width=4 * n)
 
 
-def store_direct(block: Block, design: GemmDesign, n_fragments: int, accumulators: Value, is_added: bool) -> None:
+def store_direct(block: Block, design: ProductDesign, n_fragments: int, accumulators: Value, is_added: bool) -> None:
     """One store (or reduction per element) of each fragment straight from registers."""
     address = Value("address", 2)
     packed = [Value(f"packed{i}", 2) for i in range(8)]
@@ -152,7 +152,7 @@ def direct_events(
     return dict(zip(slots, numbers, strict=True)), active
 
 
-def store_box(design: GemmDesign, kernel: KernelWriter, operands: Operands, rows: int) -> tuple[int, int]:
+def store_box(design: ProductDesign, kernel: KernelWriter, operands: Operands, rows: int) -> tuple[int, int]:
     """(tensor map of C with boxes of one swizzle span by ``rows``, columns of a box)."""
     columns = min(design.tile.n, STORE_BOX_COLUMNS_BYTES // design.result_bytes)
     span = columns * design.result_bytes

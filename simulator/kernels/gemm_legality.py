@@ -7,10 +7,12 @@ from typing import Any
 
 from simulator.hw.config import HardwareConfig
 from simulator.isa.effects import GROUP_WARPS
-from simulator.kernels.gemm_design import LARGEST_MMA_COLUMNS, MMA_ROWS, GemmDesign
+from simulator.kernels.gemm_design import LARGEST_MMA_COLUMNS, MMA_ROWS, GemmDesign, ProductDesign
 from simulator.kernels.gemm_specialized import role_registers
+from simulator.kernels.gemm_weights import STORED_ROW_BYTES
 from simulator.kernels.instruction_sets import instruction_set
 from simulator.kernels.legality import Violation, check_cluster, check_method, check_threads
+from simulator.kernels.scaled_formats import SCALED
 
 COPY_ALIGNMENT = 16
 """Bytes: rows of tensors in bulk copies, chunks of asynchronous copies, inner extent of a box."""
@@ -20,6 +22,13 @@ WARPGROUP_REGISTERS = 24
 
 def check_gemm(design: GemmDesign, hw: HardwareConfig) -> list[Violation]:
     """Every limit that ``design`` breaks on ``hw``."""
+    if design.dtype in SCALED:
+        return [_scaled_dtype(design, hw)]
+    return check_product(design, hw) + _row_alignment(design)
+
+
+def check_product(design: ProductDesign, hw: HardwareConfig) -> list[Violation]:
+    """The limits of a matrix product, but for how its operands lie in memory."""
     found = check_method(design.method, design.dtype, design.loads, hw)
     found += _store_needs(design, hw)
     found += _multiply_shape(design)
@@ -29,7 +38,13 @@ def check_gemm(design: GemmDesign, hw: HardwareConfig) -> list[Violation]:
     found += check_cluster(design.cluster, 1, hw)
     found += _multicast(design)
     found += _shared_memory(design, hw)
+    found += _weights(design)
     found += _roles(design, hw)
+    return with_dependents(found)
+
+
+def with_dependents(found: list[Violation]) -> list[Violation]:
+    """Violations whose changes also take back the options that make no sense afterwards."""
     return [replace(violation, update=_with_dependents(violation.update)) for violation in found]
 
 
@@ -43,7 +58,50 @@ def _with_dependents(update: dict[str, Any]) -> dict[str, Any]:
     return more | update
 
 
-def _store_needs(design: GemmDesign, hw: HardwareConfig) -> list[Violation]:
+def _scaled_dtype(design: ProductDesign, hw: HardwareConfig) -> Violation:
+    """Both operands in a block-scaled format."""
+    known = instruction_set(hw.identity.instruction_set)
+    why = "have no generator here" if known.has_tensor_memory else "do not exist: no format with scales has a multiply-add"
+    return Violation(
+        "dtype",
+        f"block-scaled multiply-adds of {design.dtype} on {hw.name} ({known.name}) {why}; weights stored in "
+        f"{design.dtype} can be converted in registers and multiplied in bf16",
+        design.dtype,
+        "bf16",
+        f"dtype bf16, weights {design.dtype}, multiply mma_sync",
+        {"dtype": "bf16", "weights": design.dtype, "multiply": "mma_sync"},
+    )
+
+
+def _weights(design: ProductDesign) -> list[Violation]:
+    """Weights stored with scales: whole blocks in whole tiles, fragments that a warp loads itself."""
+    if design.weights is None:
+        return []
+    found, name = [], design.weights
+    if design.method != "mma_sync":
+        message = f"weights in {name} are converted in registers, {design.method} takes B from shared memory"
+        found.append(Violation("multiply", message, design.method, "mma_sync", "multiply mma_sync", {"multiply": "mma_sync"}))
+    if design.dtype not in ("bf16", "fp16"):
+        message = f"weights in {name} are converted to 16 bits, dtype {design.dtype} is not bf16 or fp16"
+        found.append(Violation("dtype", message, design.dtype, "bf16, fp16", "dtype bf16", {"dtype": "bf16"}))
+    if design.multicast == "b":
+        message = f"stored tiles of weights in {name} are not shared by multicast"
+        found.append(Violation("multicast", message, "b", "none", "cluster 1", {"cluster": 1}))
+    block = SCALED[name].block
+    found += multiple("tile_k", "tile k", design.tile.k, block, f"the elements of a scale of {name}", "tile.k")
+    for path, extent, tile in (("n", design.n, design.tile.n), ("k", design.k, design.tile.k)):
+        if extent % tile:
+            padded = -(-extent // tile) * tile
+            message = f"{path} {extent} is not whole tiles of {tile}, in which weights in {name} are stored"
+            found.append(Violation("alignment", message, extent, tile, f"pad {path} to {padded}", {path: padded}))
+    if design.b_bytes % STORED_ROW_BYTES and design.tile.k % block == 0:
+        message = f"a stored tile of {design.b_bytes} bytes (elements and scales) is not whole lines of {STORED_ROW_BYTES}"
+        change = design.tile.n * 2
+        found.append(Violation("box", message, design.b_bytes, STORED_ROW_BYTES, f"tile n {change}", {"tile.n": change}))
+    return found
+
+
+def _store_needs(design: ProductDesign, hw: HardwareConfig) -> list[Violation]:
     known = instruction_set(hw.identity.instruction_set)
     if design.epilogue == "tma" and design.loads != "tma" and not known.has_bulk_copies:
         return [
@@ -70,7 +128,7 @@ def multiple(rule: str, what: str, value: int, unit: int, why: str, path: str) -
     ]
 
 
-def _multiply_shape(design: GemmDesign) -> list[Violation]:
+def _multiply_shape(design: ProductDesign) -> list[Violation]:
     tile, fmt = design.tile, design.format
     if design.method == "wgmma":
         groups = 1 if design.schedule == "ping_pong" else design.warpgroups
@@ -98,24 +156,35 @@ def _multiply_shape(design: GemmDesign) -> list[Violation]:
     return found + multiple("tile_m", "tile m", tile.m, 4 * edge_m, f"4 threads of {edge_m} rows", "tile.m")
 
 
-def _alignment(design: GemmDesign) -> list[Violation]:
+def _row_alignment(design: GemmDesign) -> list[Violation]:
     """Leading dimensions: what is copied in bulk or in chunks starts at multiples of 16 bytes."""
+    how = "bulk copies need rows of A and B" if design.loads == "tma" else "16-byte copies need rows of A and B"
+    return check_rows("k", design.k, design.format.n_bytes, how)
+
+
+def check_rows(name: str, extent: int, element_bytes: int, how: str) -> list[Violation]:
+    """Rows of ``extent`` elements (field ``name`` of the design) must be multiples of 16 bytes."""
+    unit = COPY_ALIGNMENT // element_bytes
+    if extent % unit == 0:
+        return []
+    rounded = -(-extent // unit) * unit
+    return [
+        Violation(
+            "alignment",
+            f"{name} {extent} makes rows of {extent * element_bytes} bytes; {how} to be multiples of 16 bytes",
+            extent * element_bytes,
+            COPY_ALIGNMENT,
+            f"pad {name} to {rounded}",
+            {name: rounded},
+        )
+    ]
+
+
+def _alignment(design: ProductDesign) -> list[Violation]:
+    """Rows of a tile, and of C."""
     element = design.format.n_bytes
     unit = COPY_ALIGNMENT // element
-    how = "bulk copies need rows of A and B" if design.loads == "tma" else "16-byte copies need rows of A and B"
     found = []
-    if design.k % unit:
-        rounded = -(-design.k // unit) * unit
-        found.append(
-            Violation(
-                "alignment",
-                f"k {design.k} makes rows of {design.k * element} bytes; {how} to be multiples of 16 bytes",
-                design.k * element,
-                COPY_ALIGNMENT,
-                f"pad k to {rounded}",
-                {"k": rounded},
-            )
-        )
     if design.row_bytes % COPY_ALIGNMENT:
         rounded = -(-design.row_bytes // COPY_ALIGNMENT) * unit
         found.append(
@@ -148,7 +217,7 @@ def _alignment(design: GemmDesign) -> list[Violation]:
     return found
 
 
-def _swizzle(design: GemmDesign) -> list[Violation]:
+def _swizzle(design: ProductDesign) -> list[Violation]:
     """A box's inner extent is at most the swizzle span; a row is whole spans; padding goes with asynchronous copies."""
     found = []
     span = design.swizzle
@@ -189,7 +258,7 @@ def _swizzle(design: GemmDesign) -> list[Violation]:
     return found
 
 
-def _multicast(design: GemmDesign) -> list[Violation]:
+def _multicast(design: ProductDesign) -> list[Violation]:
     if design.multicast == "none":
         return []
     extent = design.tile.m if design.multicast == "a" else design.tile.n
@@ -208,7 +277,7 @@ def _multicast(design: GemmDesign) -> list[Violation]:
     ]
 
 
-def _shared_memory(design: GemmDesign, hw: HardwareConfig) -> list[Violation]:
+def _shared_memory(design: ProductDesign, hw: HardwareConfig) -> list[Violation]:
     limit = hw.shared_memory.max_per_cta_bytes
     if design.smem_bytes <= limit:
         return []
@@ -229,7 +298,7 @@ def _shared_memory(design: GemmDesign, hw: HardwareConfig) -> list[Violation]:
     return [Violation("shared_memory", message, design.smem_bytes, limit)]
 
 
-def _roles(design: GemmDesign, hw: HardwareConfig) -> list[Violation]:
+def _roles(design: ProductDesign, hw: HardwareConfig) -> list[Violation]:
     """Specialised warpgroups: what each role keeps must fit the register file together, and hold the accumulators."""
     if design.producer_warps != GROUP_WARPS:
         return []

@@ -6,7 +6,7 @@ import numpy as np
 
 from simulator.kernels.code_fragments import scalar_work
 from simulator.kernels.control_words import Value
-from simulator.kernels.gemm_design import GemmDesign
+from simulator.kernels.gemm_design import ProductDesign
 from simulator.kernels.gemm_fragments import Fragments, warpgroup_fragments
 from simulator.kernels.gemm_layout import LANE, matrix_rows
 from simulator.kernels.gemm_spills import Spills
@@ -20,7 +20,7 @@ SCALAR_BETWEEN = 42
 
 def multiply_adds(
     block: Block,
-    design: GemmDesign,
+    design: ProductDesign,
     accumulators: Value,
     waits_each: bool,
     scalar: int,
@@ -55,7 +55,7 @@ def multiply_adds(
             block.op("WARPGROUP.DEPBAR.LE", argument=(0, -1))
 
 
-def operand_events(design: GemmDesign, kernel: KernelWriter, cta: CtaClass, warp: int) -> dict[str, np.ndarray]:
+def operand_events(design: ProductDesign, kernel: KernelWriter, cta: CtaClass, warp: int) -> dict[str, np.ndarray]:
     """Loads of A fragments for warpgroup multiply-adds that take A from registers, by slot."""
     if design.a_from == "shared":
         return {}
@@ -70,7 +70,7 @@ def operand_events(design: GemmDesign, kernel: KernelWriter, cta: CtaClass, warp
 class WarpgroupMultiply:
     """Asynchronous multiply-adds of four warps."""
 
-    def __init__(self, design: GemmDesign, kernel: KernelWriter) -> None:
+    def __init__(self, design: ProductDesign, kernel: KernelWriter) -> None:
         self.design, self.kernel = design, kernel
         self.accumulators = Value("acc", design.accumulators)
         self.fragments = [warpgroup_fragments(design, w) for w in range(design.warps)]
@@ -89,7 +89,7 @@ class WarpgroupMultiply:
 class WarpMultiply:
     """Each warp multiplies 16x8 pieces of its own part of the tile, from fragments loaded by LDSM."""
 
-    def __init__(self, design: GemmDesign, kernel: KernelWriter) -> None:
+    def __init__(self, design: ProductDesign, kernel: KernelWriter) -> None:
         self.design, self.kernel = design, kernel
         self.warps_m, self.warps_n = design.warp_grid
         shape = design.format.warp_shape
@@ -131,8 +131,12 @@ class WarpMultiply:
         a, b = values
         for m, value in enumerate(a):
             block.op("LDSM.16.M88.4", [value], [], slot=f"lda{k}.{m}", width=16)
+        self.load_b(block, b, k)
+
+    def load_b(self, block: Block, values: list[Value], k: int) -> None:
+        """Load the fragments of B of step ``k``."""
         for n in range(0, self.n_n, 2):
-            pair = b[n : n + 2]
+            pair = values[n : n + 2]
             block.op(f"LDSM.16.M88.{2 * len(pair)}", pair, [], slot=f"ldb{k}.{n}", width=8 * len(pair))
 
     def events(self, cta: CtaClass, warp: int) -> dict[str, np.ndarray]:
@@ -144,17 +148,25 @@ class WarpMultiply:
             for m in range(self.n_m):
                 offsets = matrix_rows(design, row + 16 * m, 32 * k, design.tile.m, 4, is_b=False)
                 found[f"lda{k}.{m}"] = cta.events(pattern=self.kernel.pattern(offsets))
-            for n in range(0, self.n_n, 2):
-                pieces = min(2, self.n_n - n)
-                offsets = matrix_rows(design, column + 8 * n, 32 * k, design.tile.n, 2 * pieces, is_b=True)
-                found[f"ldb{k}.{n}"] = cta.events(pattern=self.kernel.pattern(offsets), shared_address=design.a_bytes)
+            found |= self.b_events(cta, column, k)
+        return found
+
+    def b_events(self, cta: CtaClass, column: int, k: int) -> dict[str, np.ndarray]:
+        """Fragment loads of B of step ``k``, by slot, for a warp whose part begins at ``column``."""
+        design = self.design
+        found: dict[str, np.ndarray] = {}
+        for n in range(0, self.n_n, 2):
+            pieces = min(2, self.n_n - n)
+            offsets = matrix_rows(design, column + 8 * n, 32 * k, design.tile.n, 2 * pieces, is_b=True)
+            found[f"ldb{k}.{n}"] = cta.events(pattern=self.kernel.pattern(offsets), shared_address=design.a_bytes)
         return found
 
 
 class ScalarMultiply:
-    """Each thread multiplies a square of 8x8 elements (two halves along each side), from rows of k in shared memory."""
+    """Each thread multiplies a square of 8x8 elements (two halves along each side), from rows of k in shared memory, as the
+    tiles lie where A and B are stored k by k."""
 
-    def __init__(self, design: GemmDesign, kernel: KernelWriter) -> None:
+    def __init__(self, design: ProductDesign, kernel: KernelWriter) -> None:
         self.design, self.kernel = design, kernel
         self.edge_m, self.edge_n = design.thread_tile
         self.accumulators = Value("acc", self.edge_m * self.edge_n)
@@ -193,21 +205,14 @@ class ScalarMultiply:
             ("a", row, self.design.tile.m, self.edge_m, 0),
             ("b", column, self.design.tile.n, self.edge_n, self.design.a_bytes),
         ):
-            for i in range(-(-edge // 4)):
-                pattern = self.kernel.pattern(places * 4 + i * 16)
+            n_pieces = -(-edge // 4)
+            lane = (places - places[0]) // edge
+            for i in range(n_pieces):
+                # neighbouring threads read neighbouring pieces of 16 bytes: a thread's own lie a warp's width apart
+                pattern = self.kernel.pattern(places[0] * 4 + (i * (lane[-1] + 1) + lane) * 16)
                 rows = cta.events(
                     pattern=pattern,
                     shared_address=start + np.arange(self.design.tile.k) * (extent * 4 + self.design.padding_bytes),
                 )
                 found |= {f"ld{name}{k}.{i}": rows[k] for k in range(self.design.tile.k)}
         return found
-
-
-Multiply = WarpgroupMultiply | WarpMultiply | ScalarMultiply
-
-
-def multiply_of(design: GemmDesign, kernel: KernelWriter) -> Multiply:
-    """The way of multiplying that the design asks for."""
-    kinds: dict[str, type] = {"wgmma": WarpgroupMultiply, "mma_sync": WarpMultiply, "ffma": ScalarMultiply}
-    found: Multiply = kinds[design.method](design, kernel)
-    return found

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from simulator.kernels.code_fragments import divide, hold, read_launch, scalar_work, zero
 from simulator.kernels.control_words import Value
-from simulator.kernels.gemm_design import GemmDesign
+from simulator.kernels.gemm_design import ProductDesign
 from simulator.kernels.gemm_epilogue import Epilogue
 from simulator.kernels.gemm_feeds import feed_of, stages_ahead
-from simulator.kernels.gemm_multiply import SCALAR_BETWEEN, multiply_of
+from simulator.kernels.gemm_multiply import SCALAR_BETWEEN, ScalarMultiply, WarpgroupMultiply, WarpMultiply
 from simulator.kernels.gemm_operands import Operands
 from simulator.kernels.gemm_spills import Spills
 from simulator.kernels.gemm_tiles import Work
+from simulator.kernels.gemm_weights import StoredMultiply
 from simulator.kernels.writer import CtaClass, KernelWriter
 
 SCALAR_PER_STEP = {"tma": SCALAR_BETWEEN, "cp_async": 14}
@@ -19,10 +20,18 @@ HELD_REGISTERS = 16
 """Registers per thread beside accumulators and operands (compiled Triton loops: accumulators begin at R24)."""
 
 
+def multiply_of(design: ProductDesign, kernel: KernelWriter) -> WarpgroupMultiply | WarpMultiply | ScalarMultiply:
+    """The way of multiplying that the design asks for."""
+    by_warp = StoredMultiply if design.weights else WarpMultiply
+    kinds: dict[str, type] = {"wgmma": WarpgroupMultiply, "mma_sync": by_warp, "ffma": ScalarMultiply}
+    found: WarpgroupMultiply | WarpMultiply | ScalarMultiply = kinds[design.method](design, kernel)
+    return found
+
+
 class PlainKernel:
     """Code and execution."""
 
-    def __init__(self, design: GemmDesign, kernel: KernelWriter, operands: Operands) -> None:
+    def __init__(self, design: ProductDesign, kernel: KernelWriter, operands: Operands) -> None:
         self.design = design
         self.feed = feed_of(design, kernel, operands)
         self.multiply = multiply_of(design, kernel)
@@ -67,7 +76,7 @@ class PlainKernel:
             warp.run(self.end)
 
 
-def build(design: GemmDesign, kernel: KernelWriter, operands: Operands, works: list[Work]) -> None:
+def build(design: ProductDesign, kernel: KernelWriter, operands: Operands, works: list[Work]) -> None:
     """Write the whole kernel."""
     code = PlainKernel(design, kernel, operands)
     for work in works:

@@ -7,10 +7,10 @@ import numpy as np
 from simulator.isa.effects import GROUP_WARPS
 from simulator.kernels.code_fragments import divide, read_launch, scalar_work, zero
 from simulator.kernels.control_words import Value
-from simulator.kernels.gemm_design import GemmDesign
+from simulator.kernels.gemm_design import ProductDesign
 from simulator.kernels.gemm_epilogue_specialized import SpecializedEpilogue
 from simulator.kernels.gemm_multiply import multiply_adds, operand_events
-from simulator.kernels.gemm_operands import Operands, copy_events, ring_events
+from simulator.kernels.gemm_operands import Operands, copy_slots, ring_events, write_copies
 from simulator.kernels.gemm_tiles import Work
 from simulator.kernels.writer import Block, CtaClass, KernelWriter, Warp
 
@@ -25,7 +25,7 @@ GROUP_THREADS = 32 * GROUP_WARPS
 class SpecializedKernel:
     """Code and execution. Warps 0 .. ``design.warps`` - 1 multiply, the producer warps come behind them."""
 
-    def __init__(self, design: GemmDesign, kernel: KernelWriter, operands: Operands) -> None:
+    def __init__(self, design: ProductDesign, kernel: KernelWriter, operands: Operands) -> None:
         self.design, self.kernel, self.operands = design, kernel, operands
         self.moves_registers = design.producer_warps == GROUP_WARPS
         self.takes_turns = design.schedule == "ping_pong"
@@ -96,7 +96,7 @@ class SpecializedKernel:
             block.op("ELECT", [free], [])
             block.ops("R2UR", 4, [], [rows])
             block.op("PLOP3.LUT", [free], [free])
-            block.op("UTMALDG.2D", [], [Value(f"UR{8 * i + 8}", kind="UR")], slot=f"copy{i}")
+            write_copies(block, self.operands, i)
             block.op("BRA.U.ANY", [], [], guard=free)
         return block
 
@@ -166,13 +166,13 @@ class SpecializedKernel:
             for unit, steps in enumerate(work.k_steps):
                 free = self.operands.ring.freed(cta, int(first[unit]), steps)
                 _, expect = ring_events(self.operands, cta, int(first[unit]), steps)
-                copies = copy_events(self.operands, cta, work, unit, int(first[unit]))
+                copies = copy_slots(self.operands, cta, work, unit, int(first[unit]))
                 warp.run(self.producer_tile)
                 warp.run(
                     self.fill,
                     steps,
-                    {"wait": free, "expect": expect, **{f"copy{i}": rows for i, rows in enumerate(copies)}},
-                    {"expect": 1, **{f"copy{i}": 1 for i in range(len(copies))}},
+                    {"wait": free, "expect": expect, **copies},
+                    dict.fromkeys(["expect", *copies], 1),
                 )
 
     def _consume(self, cta: CtaClass, work: Work, number: int, waits: list[np.ndarray], releases: list[np.ndarray]) -> None:
@@ -205,14 +205,14 @@ class SpecializedKernel:
         warp.run(block, 1, {"turn": event})
 
 
-def build(design: GemmDesign, kernel: KernelWriter, operands: Operands, works: list[Work]) -> None:
+def build(design: ProductDesign, kernel: KernelWriter, operands: Operands, works: list[Work]) -> None:
     """Write the whole kernel."""
     code = SpecializedKernel(design, kernel, operands)
     for work in works:
         code.run(kernel.cta_class(work.members), work)
 
 
-def launch_registers(design: GemmDesign, live: int) -> int:
+def launch_registers(design: ProductDesign, live: int) -> int:
     """Registers per thread at launch: the mean of what the roles keep, where warpgroups move registers."""
     if design.producer_warps != GROUP_WARPS:
         return live
@@ -220,7 +220,7 @@ def launch_registers(design: GemmDesign, live: int) -> int:
     return (consumer * design.warpgroups + producer) // (design.warpgroups + 1) // 8 * 8
 
 
-def role_registers(design: GemmDesign) -> tuple[int, int]:
+def role_registers(design: ProductDesign) -> tuple[int, int]:
     """(consumer, producer) registers per thread after the move."""
     usual = {1: (208, 40), 2: (232, 40), 3: (160, 32)}
     consumer, producer = usual.get(design.warpgroups, (128, 24))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from simulator.kernels.control_words import Value
-from simulator.kernels.gemm_design import MMA_ROWS, GemmDesign
+from simulator.kernels.gemm_design import MMA_ROWS, ProductDesign
 from simulator.kernels.writer import Block, CtaClass, KernelWriter
 
 PAIR_BYTES = 8
@@ -15,7 +15,7 @@ PAIR_BYTES = 8
 class Spills:
     """Before each 64 rows' multiply-adds, the other rows' spilled accumulators are stored and their own loaded."""
 
-    def __init__(self, design: GemmDesign, kernel: KernelWriter) -> None:
+    def __init__(self, design: ProductDesign, kernel: KernelWriter) -> None:
         self.n = design.spilled
         self.sets = max(1, design.rows_per_warpgroup // MMA_ROWS) if design.method == "wgmma" else 1
         kernel.local_bytes = self.n * self.sets * PAIR_BYTES

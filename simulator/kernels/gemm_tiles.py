@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from simulator.kernels.gemm_design import GemmDesign
+from simulator.kernels.gemm_design import ProductDesign
 from simulator.kernels.sampling import Extent
 
 
@@ -25,7 +25,7 @@ class Work:
     is_partial: bool
 
 
-def raster(design: GemmDesign, index: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def raster(design: ProductDesign, index: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Tile row and column of a tile index: groups of ``group_m`` rows are walked column by column."""
     width = design.group_m * design.tiles_n
     group = index // width
@@ -34,7 +34,7 @@ def raster(design: GemmDesign, index: np.ndarray) -> tuple[np.ndarray, np.ndarra
     return first + index % width % rows, index % width // rows
 
 
-def n_ctas(design: GemmDesign) -> int:
+def n_ctas(design: ProductDesign) -> int:
     """CTAs of the launch (a persistent design must name them)."""
     tiles = cluster_tiles(design)
     if design.stream_k or design.persistent:
@@ -45,18 +45,18 @@ def n_ctas(design: GemmDesign) -> int:
     return tiles * design.split_k * design.cluster
 
 
-def cluster_tiles(design: GemmDesign) -> int:
+def cluster_tiles(design: ProductDesign) -> int:
     """Tiles of clusters: a cluster computes ``cluster`` neighbouring tiles."""
     along_m, along_n = cluster_shape(design)
     return -(-design.tiles_m // along_m) * -(-design.tiles_n // along_n)
 
 
-def cluster_shape(design: GemmDesign) -> tuple[int, int]:
+def cluster_shape(design: ProductDesign) -> tuple[int, int]:
     """Tiles of a cluster along m and n: CTAs that share B lie along m, those that share A along n."""
     return (1, design.cluster) if design.multicast == "a" else (design.cluster, 1)
 
 
-def divide(design: GemmDesign, extent: Extent | None = None) -> list[Work]:
+def divide(design: ProductDesign, extent: Extent | None = None) -> list[Work]:
     """All work, by CTA class; ``extent``: at most so many units of a CTA and steps of a unit."""
     ctas = np.arange(n_ctas(design))
     group, rank = ctas // design.cluster, ctas % design.cluster
@@ -93,7 +93,7 @@ Units = tuple[np.ndarray, np.ndarray, np.ndarray]
 """(tile, first k step, k steps; 0: none) of every unit and CTA, int64 [n_units, n_ctas] each."""
 
 
-def _tile_units(design: GemmDesign, group: np.ndarray) -> Units:
+def _tile_units(design: ProductDesign, group: np.ndarray) -> Units:
     tiles = cluster_tiles(design)
     n_all = tiles * design.split_k
     n_groups = int(group[-1]) + 1
@@ -105,7 +105,7 @@ def _tile_units(design: GemmDesign, group: np.ndarray) -> Units:
     return unit % tiles, split * design.k_steps, np.where(unit < n_all, steps, 0)
 
 
-def _stream_units(design: GemmDesign, group: np.ndarray) -> Units:
+def _stream_units(design: ProductDesign, group: np.ndarray) -> Units:
     """Stream-K: all k steps of all tiles in one row, cut into equal parts, one a CTA."""
     n_groups = int(group[-1]) + 1
     total = cluster_tiles(design) * design.k_steps
@@ -118,7 +118,7 @@ def _stream_units(design: GemmDesign, group: np.ndarray) -> Units:
     return np.minimum(tile, cluster_tiles(design) - 1), low % design.k_steps, np.maximum(0, high - low)
 
 
-def _place(design: GemmDesign, tile: np.ndarray, rank: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _place(design: ProductDesign, tile: np.ndarray, rank: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Tile row and column of a cluster tile's CTA."""
     along_m, along_n = cluster_shape(design)
     if design.cluster == 1:

@@ -117,12 +117,14 @@ def _expand(
 class CtaClass:
     """CTAs that execute the same streams. ``members`` int64 [n]: their indices, the representative first."""
 
-    def __init__(self, members: ArrayLike, n_warps: int) -> None:
+    def __init__(self, members: ArrayLike, n_warps: int, columns: dict[str, int] | None = None) -> None:
         self.members = np.asarray(members, np.int64)
         self.warps = [Warp() for _ in range(n_warps)]
         self._columns: dict[str, list[np.ndarray]] = {name: [] for name in (*EVENT_DEFAULTS, "coordinate", "base", "difference")}
         self._n_events = 0
         self._differences: dict[int, np.ndarray] = {}
+        self._columns_by_name = {} if columns is None else columns
+        self._fixed: dict[int, int] = {}
 
     def difference(self, values: ArrayLike) -> int:
         """A number that differs between the members (int [n]): give it as ``base`` or ``moves`` of events whose address
@@ -130,6 +132,18 @@ class CtaClass:
         key = len(self._differences) + 1
         numbers = np.asarray(values, np.int64)
         self._differences[key] = numbers - numbers[0]
+        return key
+
+    def place(self, name: str, values: ArrayLike) -> int:
+        """As ``difference``, but counted from zero and under the same ``name`` in every class: events hold nothing of it.
+        A CTA that is followed beside one of another class then still has its own place."""
+        column = self._columns_by_name.setdefault(name, len(self._columns_by_name))
+        known = next((key for key, taken in self._fixed.items() if taken == column), None)
+        if known is not None:
+            return known
+        key = len(self._differences) + 1
+        self._differences[key] = np.asarray(values, np.int64)
+        self._fixed[key] = column
         return key
 
     def events(
@@ -172,7 +186,8 @@ class CtaClass:
             for name, parts in self._columns.items()
         }
         difference, base = joined.pop("difference"), joined.pop("base")
-        return ClassStreams(self.members, [w.stream() for w in self.warps], joined, base, difference, self._differences)
+        streams = [w.stream() for w in self.warps]
+        return ClassStreams(self.members, streams, joined, base, difference, self._differences, self._fixed)
 
 
 class KernelWriter:
@@ -187,6 +202,7 @@ class KernelWriter:
         self.local_bytes = 0
         self._patterns: dict[bytes, int] = {}
         self._pattern_rows: list[np.ndarray] = []
+        self._columns_by_name: dict[str, int] = {}
 
     def block(self, name: str, loop: bool = False) -> Block:
         """A new block of code; control words treat the blocks as if they ran in the order of this call."""
@@ -195,7 +211,7 @@ class KernelWriter:
 
     def cta_class(self, members: ArrayLike) -> CtaClass:
         """A new class of CTAs."""
-        self.classes.append(CtaClass(members, self.launch.n_warps))
+        self.classes.append(CtaClass(members, self.launch.n_warps, self._columns_by_name))
         return self.classes[-1]
 
     def buffer(self, name: str, n_bytes: int) -> int:
@@ -208,11 +224,21 @@ class KernelWriter:
         return address
 
     def tensor_map(
-        self, name: str, element_bytes: int, shape: Sequence[int], box: Sequence[int], swizzle_bytes: int, address: int
+        self,
+        name: str,
+        element_bytes: int,
+        shape: Sequence[int],
+        box: Sequence[int],
+        swizzle_bytes: int,
+        address: int,
+        *,
+        strides: Sequence[int] = (),
+        row_share: float = 1.0,
     ) -> int:
-        """A dense tensor (``shape``, ``box`` in elements, innermost first); returns its number."""
-        strides = tuple(int(s) for s in np.cumprod(shape[:-1]) * element_bytes)
-        found = TensorMap(name, element_bytes, tuple(shape), strides, tuple(box), swizzle_bytes, address)
+        """A tensor (``shape``, ``box`` in elements, innermost first; ``strides`` in bytes of dimensions 1.., default:
+        dense; ``row_share``: see TensorMap); returns its number."""
+        steps = tuple(strides) or tuple(int(s) for s in np.cumprod(shape[:-1]) * element_bytes)
+        found = TensorMap(name, element_bytes, tuple(shape), steps, tuple(box), swizzle_bytes, address, row_share)
         self.tensor_maps.append(found)
         return len(self.tensor_maps) - 1
 

@@ -249,12 +249,13 @@ def lower_tensors(trace: KernelTrace, timing: Timing) -> np.ndarray:
         row[T_ADDRESS] = tensor.address
         row[T_ELEMENT] = tensor.element_bytes
         row[T_DIMENSIONS] = n
-        row[T_ROW] = ticks(_row_cycles(tensor, timing))
+        row[T_ROW] = ticks(_row_cycles(tensor, timing) * tensor.row_share)
         row[T_WAVEFRONTS] = ticks(
             tensor.box[0]
             * tensor.element_bytes
             / timing.tensor_async.operand_bytes_per_cycle
             * timing.shared.fill_wavefront_cycles
+            * tensor.row_share
         )
         row[T_SHAPE : T_SHAPE + n] = tensor.shape
         row[T_STRIDE + 1 : T_STRIDE + n] = tensor.strides_bytes[: n - 1]

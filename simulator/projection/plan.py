@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -11,7 +13,7 @@ from simulator.hw.config import HardwareConfig
 from simulator.isa.effects import PIPE_TENSOR, TENSOR_ASYNC
 from simulator.projection.occupancy import Occupancy
 from simulator.sm.inputs import E_PATTERN, E_TENSOR, I_EFFECT, I_PIPE, LINE_BYTES, T_BOX, T_DIMENSIONS, T_ELEMENT, Program
-from simulator.trace.kernel_trace import KernelTrace
+from simulator.trace.kernel_trace import KernelTrace, TensorMap
 
 DEFAULT_INSTRUCTION_BUDGET = 12_000_000
 """Warp instructions that a projection issues at most, unless the fewest SMs need more."""
@@ -79,10 +81,26 @@ def sample_shift(trace: KernelTrace, program: Program, line_budget: int) -> int:
         per_class[c] = sum(int(events[s.event[s.event >= 0]].sum()) for s in warps)
     lines = int(per_class[trace.cta_class].sum())
     shift = 0
-    limit = _largest_shift(program)
+    limit = 0 if _rows_have_several_names(trace.tensor_maps) else _largest_shift(program)
     while shift < limit and lines >> shift > line_budget:
         shift += 1
     return shift
+
+
+def _rows_have_several_names(maps: Sequence[TensorMap]) -> bool:
+    """Whether boxes are parts of im2col boxes, or tensor maps overlap a row or more apart, as those of a filter's taps:
+    CTAs then know one row of memory by different coordinates, and no part of the rows can be followed by coordinate."""
+    ordered = sorted(maps, key=lambda t: t.address)
+    return any(one.row_share < 1 for one in maps) or any(
+        one.address + one.strides_bytes[0] <= other.address < one.address + _reach(one)
+        for one, other in pairwise(ordered)
+        if one.strides_bytes
+    )
+
+
+def _reach(found: TensorMap) -> int:
+    """Bytes from a tensor's first row to its last."""
+    return sum((n - 1) * stride for n, stride in zip(found.shape[1:], found.strides_bytes, strict=True))
 
 
 def _largest_shift(program: Program) -> int:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
@@ -12,6 +13,9 @@ from simulator.projection.projection import Projection
 from simulator.report import summary
 from simulator.report.format import duration, whole, words
 from simulator.report.summary import Bar, Fact
+
+if TYPE_CHECKING:
+    from simulator.report.study_style import Drawing
 
 STALL_COLOURS = {
     "selected": "#2a9d78",
@@ -50,8 +54,8 @@ CAUSE_COLOURS = {
 OTHER_COLOUR = "#aab1bb"
 
 
-def render_page(projection: Projection) -> str:
-    """The HTML page of one projection."""
+def render_page(projection: Projection, roofline: Drawing | None = None) -> str:
+    """The HTML page of one projection, with its roofline if there is one."""
     return render_template(
         "projection.html.j2",
         kernel=projection.kernel,
@@ -62,6 +66,7 @@ def render_page(projection: Projection) -> str:
         interval=summary.interval_text(projection.interval, projection.cycles, projection.time_us),
         stack=list(_stacked(summary.stack_bars(projection))),
         diagnosis=summary.diagnosis_lines(projection),
+        roofline=embedded(roofline),
         stalls=mix_bars(projection),
         bounds=summary.bound_bars(projection),
         bytes=summary.byte_bars(projection),
@@ -81,6 +86,14 @@ def render_template(template: str, **content: Any) -> str:
         lstrip_blocks=True,
     )
     return environment.get_template(template).render(**content)
+
+
+def embedded(drawing: Drawing | None) -> dict[str, str] | None:
+    """A figure as a page holds it."""
+    if drawing is None:
+        return None
+    source = "data:image/svg+xml;base64," + base64.b64encode(drawing.svg()).decode()
+    return {"source": source, "alt": drawing.alt, "caption": drawing.caption, "name": drawing.name}
 
 
 def mix_bars(projection: Projection) -> list[dict[str, Any]]:

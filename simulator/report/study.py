@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +13,7 @@ from rich.text import Text
 
 from simulator.data_files import data_folder
 from simulator.report import study_bottlenecks, study_figures, study_tables
-from simulator.report.projection_html import render_template
+from simulator.report.projection_html import embedded, render_template
 from simulator.report.study_answer import answer
 from simulator.report.study_style import Drawing
 from simulator.report.study_tables import Table
@@ -67,11 +66,9 @@ class StudyReport:
         drawings: list[Drawing] = []
 
         def shown(drawing: Drawing | None) -> dict[str, str] | None:
-            if drawing is None:
-                return None
-            drawings.append(drawing)
-            source = "data:image/svg+xml;base64," + base64.b64encode(drawing.svg()).decode()
-            return {"source": source, "alt": drawing.alt, "caption": drawing.caption, "name": drawing.name}
+            if drawing is not None:
+                drawings.append(drawing)
+            return embedded(drawing)
 
         results = self.results
         page = render_template(

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 
-from simulator.hw.config import HardwareConfig
 from simulator.hw.loader import with_overrides
 from simulator.report.format import words
+from simulator.report.roofline import roofs
 from simulator.report.study_style import INK, MARKERS, OTHER, PALETTE, QUIET, RC, Drawing, axes_of, short
 from simulator.report.study_tables import compared_points, named
 from simulator.study.operations import floating_point_operations
@@ -74,25 +72,6 @@ def _share(results: StudyResults, point: DesignPoint, name: str, reason: str, re
     if reason == "other":
         return sum(share for key, share in found["stalls"].items() if key not in reasons)
     return float(found["stalls"].get(reason, 0.0))
-
-
-@dataclass(frozen=True)
-class Roof:
-    """Highest rate of one level: ``bytes_per_second`` under it; ``title`` names the level."""
-
-    title: str
-    bytes_per_second: float
-
-
-def roofs(chip: HardwareConfig, clock_hz: float) -> list[Roof]:
-    """Shared memory, L2 and DRAM of a chip at an SM clock."""
-    timing = chip.execution_sections().timing
-    shared = chip.sm.count * chip.shared_memory.bandwidth_bytes_per_cycle / timing.shared.wavefront_cycles * clock_hz
-    return [
-        Roof("shared memory", shared),
-        Roof("L2", timing.l2.read_bytes_per_second),
-        Roof("DRAM", timing.dram.read_bytes_per_second),
-    ]
 
 
 def roofline(results: StudyResults) -> Drawing | None:

@@ -97,7 +97,9 @@ def _title(design: BaseModel) -> str:
         return str(title)
     values = design.model_dump()
     extents = "x".join(str(values[name]) for name in ("m", "n", "k") if name in values)
-    parts = [str(values["kind"]), extents, str(values.get("dtype", ""))]
+    parts = [str(values["kind"]), extents or str(getattr(design, "problem", "")), str(values.get("dtype", ""))]
+    if values.get("weights"):
+        parts.append(f"weights {values['weights']}")
     if "tile" in values:
         parts.append(f"tile {_short(values['tile'])}")
     parts += [f"{name} {values[name]}" for name in ("stages", "warps") if name in values]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -19,7 +19,8 @@ class ClassStreams:
     """One CTA class before its events are merged. ``members`` int64 [n]: CTA indices, the representative first;
     ``warps``: (instruction int32, active uint8, event int32 or NONE) of each warp; ``events``: column -> array, as in
     EventTable but for ``base``; ``address_difference`` int64 [n_events] and ``coordinate_difference`` int64
-    [n_events, MAX_RANK]: keys of ``differences`` (0 = none), whose values are int64 [n]."""
+    [n_events, MAX_RANK]: keys of ``differences`` (0 = none), whose values are int64 [n]; ``fixed``: columns of those keys
+    that mean the same in every class."""
 
     members: np.ndarray
     warps: Sequence[tuple[np.ndarray, np.ndarray, np.ndarray]]
@@ -27,6 +28,7 @@ class ClassStreams:
     address_difference: np.ndarray
     coordinate_difference: np.ndarray
     differences: Mapping[int, np.ndarray]
+    fixed: Mapping[int, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -43,11 +45,12 @@ class AssembledClasses:
 def assemble(classes: Sequence[ClassStreams], lane_patterns: np.ndarray, n_ctas: int) -> AssembledClasses:
     """Merge the classes: equal events share one row, used patterns are renumbered, differences become columns."""
     cta_class = np.zeros(n_ctas, np.int32)
-    columns: list[np.ndarray] = []
+    n_fixed = 1 + max((column for found in classes for column in found.fixed.values()), default=-1)
+    columns = [np.zeros(n_ctas, np.int64) for _ in range(n_fixed)]
     tables = []
     for number, found in enumerate(classes):
         cta_class[found.members] = number
-        tables.append(_table(found, _columns(found, columns, n_ctas)))
+        tables.append(_table(found, _columns(found, columns, n_fixed, n_ctas)))
     merged, places = _merge(tables)
     streams = []
     for found, place in zip(classes, places, strict=True):
@@ -57,15 +60,19 @@ def assemble(classes: Sequence[ClassStreams], lane_patterns: np.ndarray, n_ctas:
     return AssembledClasses(tuple(streams), _event_table(merged), patterns, cta_class, base)
 
 
-def _columns(found: ClassStreams, columns: list[np.ndarray], n_ctas: int) -> dict[int, int]:
-    """Difference key -> column. Classes reuse columns, since a column is read for the CTAs of its class alone; keys
-    with equal differences share one."""
+def _columns(found: ClassStreams, columns: list[np.ndarray], n_fixed: int, n_ctas: int) -> dict[int, int]:
+    """Difference key -> column. Classes reuse columns behind the fixed ones, since a column is read for the CTAs of its
+    class alone; keys with equal differences share one."""
     place: dict[int, int] = {}
     by_content: dict[bytes, int] = {}
     for key, values in found.differences.items():
+        if key in found.fixed:
+            place[key] = found.fixed[key]
+            columns[place[key]][found.members] = values
+            continue
         content = np.ascontiguousarray(values, np.int64).tobytes()
         if content not in by_content:
-            column = len(by_content)
+            column = n_fixed + len(by_content)
             by_content[content] = column
             if column == len(columns):
                 columns.append(np.zeros(n_ctas, np.int64))

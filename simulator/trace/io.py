@@ -95,11 +95,19 @@ def _header(trace: KernelTrace) -> dict[str, Any]:
         "local_bytes_per_thread": trace.local_bytes_per_thread,
         "origin": dataclasses.asdict(trace.origin),
         "warnings": list(trace.warnings),
-        "tensor_maps": [dataclasses.asdict(t) for t in trace.tensor_maps],
+        "tensor_maps": [_tensor_map(t) for t in trace.tensor_maps],
         "buffers": [dataclasses.asdict(b) for b in trace.buffers],
         "static": {name: list(getattr(trace.static, name)) for name in _STATIC_TEXT},
         "n_warps": [len(warps) for warps in trace.streams],
     }
+
+
+def _tensor_map(found: TensorMap) -> dict[str, Any]:
+    """As JSON; a share of 1 is left out, so that files and digests of tiled copies stay what they were."""
+    values = dataclasses.asdict(found)
+    if found.row_share == 1:
+        del values["row_share"]
+    return values
 
 
 def _arrays(trace: KernelTrace) -> dict[str, np.ndarray]:

@@ -56,7 +56,9 @@ class Origin:
 @dataclass(frozen=True)
 class TensorMap:
     """A tiled bulk-copy descriptor. ``shape``, ``box``: elements, innermost first; ``strides_bytes``: of
-    dimensions 1.. (the innermost is dense); ``swizzle_bytes`` 0, 32, 64 or 128; ``address``: global base."""
+    dimensions 1.. (the innermost is dense); ``swizzle_bytes`` 0, 32, 64 or 128; ``address``: global base;
+    ``row_share``: share of the box's rows that a copy fills, on average, where the other rows belong to other copies
+    (an im2col box that goes on in the next image row is written as one copy for each row)."""
 
     name: str
     element_bytes: int
@@ -65,6 +67,7 @@ class TensorMap:
     box: tuple[int, ...]
     swizzle_bytes: int
     address: int
+    row_share: float = 1.0
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,11 @@ from simulator.tuning.search import Effort, tune
 from simulator.tuning.simulate import as_json
 from simulator.tuning.words import describe
 from simulator.validation.library_times import LIBRARY_KERNEL
-from simulator.validation.tile_designs import DTYPES, FEWEST_CONFIGS, design_of, kendall_tau
+from simulator.validation.ranking import kendall_tau
+from simulator.validation.tile_designs import DTYPES, design_of
+
+FEWEST_CONFIGS = 10
+"""Shapes with fewer measured configurations are not ranked."""
 
 N_SIMULATED = 5
 """Of the measured configurations of a shape, so many are simulated: those that the screen puts first."""
@@ -93,7 +97,7 @@ def picks(simulated: pd.DataFrame, hw: HardwareConfig) -> pd.DataFrame:
 
 def _screened(designs: list[GemmDesign], hw: HardwareConfig) -> np.ndarray:
     """Cycles by the screen of designs of one problem."""
-    problem = GemmProblem(m=designs[0].m, n=designs[0].n, k=designs[0].k, dtype=designs[0].dtype)
+    problem = GemmProblem(m=designs[0].m, n=designs[0].n, k=designs[0].k, dtype=designs[0].dtype)  # type: ignore[arg-type]
     table = concatenate([one_row(row_of(design)) for design in designs])
     return estimate(problem, table, hw).cycles
 

@@ -33,7 +33,7 @@ def library_time_us(design: BaseModel, chip: str) -> float | None:
         return _attention_time_us(design, chip)
     if isinstance(design, NormalizationDesign):
         return _row_times().get((chip, design.kind, design.rows, design.columns, design.dtype))
-    if not isinstance(design, GemmDesign) or design.dtype not in MATH:
+    if not isinstance(design, GemmDesign) or design.dtype not in MATH or design.weights:
         return None
     return _times().get((chip, design.m, design.n, design.k, *MATH[design.dtype]))
 
