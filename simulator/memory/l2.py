@@ -58,6 +58,7 @@ from simulator.memory.layout import (
     MERGE_AT,
     MERGE_FOR,
     MERGE_LINE,
+    MERGE_MASK,
     MERGE_SIZE,
     MERGE_SLOTS,
     MERGE_TRANSIT,
@@ -236,12 +237,13 @@ PORT_LOAD_SHIFT = 28
 def read_line(x, line, mask, partition, domain, at):
     """Read sectors of one line for an SM. Returns when the data is at the SM.
 
-    The coalescer of a group of SMs merges a read with one of the same line that is in flight beyond its port to the
+    The coalescer of a group of SMs merges a read with one of the same sectors that is in flight beyond its port to the
     L2, which carries what is left (measured: read_lag, read_bandwidth).
     """
     h = scatter(line)
     merge = x[MERGES] + (domain * x[MERGE_SLOTS] + ((h >> 20) & (x[MERGE_SLOTS] - 1))) * MERGE_SIZE
-    if x[merge + MERGE_LINE] == line and abs(at - x[merge + MERGE_AT]) < x[merge + MERGE_FOR]:
+    is_in_flight = x[merge + MERGE_LINE] == line and abs(at - x[merge + MERGE_AT]) < x[merge + MERGE_FOR]
+    if is_in_flight and x[merge + MERGE_MASK] & mask == mask:
         return max(x[merge + MERGE_UNTIL], at + x[MERGE_TRANSIT])
     n = sectors_in(mask) << x[SAMPLE_SHIFT]
     x[COUNTER + L2_READ_SECTORS] += n
@@ -259,8 +261,9 @@ def read_line(x, line, mask, partition, domain, at):
     note_port_load(x, x[COALESCER_LOADS] + domain * LOAD_SIZE, at, n * x[COALESCER_SECTOR])
     x[L2_QUEUED] = max(0, passed + x[NEAR] - back)
     back = max(back, passed + x[NEAR])
+    x[merge + MERGE_UNTIL] = max(back, x[merge + MERGE_UNTIL]) if is_in_flight else back
+    x[merge + MERGE_MASK] = x[merge + MERGE_MASK] | mask if is_in_flight else mask
     x[merge + MERGE_LINE] = line
-    x[merge + MERGE_UNTIL] = back
     x[merge + MERGE_AT] = at
     return back
 

@@ -85,7 +85,7 @@ N_MEMORY_HEADER = COUNTER + N_COUNTERS
 L_READY, L_VALID, L_DIRTY, LINE_SIZE = range(4)
 
 # Record of a read in flight in a request coalescer.
-MERGE_LINE, MERGE_AT, MERGE_FOR, MERGE_UNTIL, MERGE_SIZE = range(5)
+MERGE_LINE, MERGE_MASK, MERGE_AT, MERGE_FOR, MERGE_UNTIL, MERGE_SIZE = range(6)
 
 # Record of how busy a coalescer's port was: window, ticks booked in it, and in the one before.
 P_LOAD_WINDOW, P_LOAD_NOW, P_LOAD_BEFORE, LOAD_SIZE = range(4)
