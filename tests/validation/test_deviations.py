@@ -175,7 +175,8 @@ def chains_in_l1() -> bool:
 
 def attention_without_registers() -> bool:
     table = pd.read_csv(FOLDER / "h200" / "attention_designs.csv")
-    table = pd.concat([table, pd.DataFrame([json.loads(s) | json.loads(c) for s, c in zip(table["shape"], table["config"], strict=True)])], axis=1)
+    parameters = pd.DataFrame([json.loads(s) | json.loads(c) for s, c in zip(table["shape"], table["config"], strict=True)])
+    table = pd.concat([table, parameters], axis=1)
     rows = table[(table["kernel"] == "attn_fwd") & (table["HD"] == 128) & (table["BM"] == 128) & (table["warps"] == 4)]
     assert len(rows) >= 5, "too few measured kernels to judge"
     return float((rows["design_cycles"] / rows["cycles"] - 1).abs().mean()) <= GOAL_PERCENT / 100
