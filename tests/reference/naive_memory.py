@@ -26,7 +26,9 @@ class L2Line:
     ready_at: int = 0
     sectors: int = 0
     asked_at: int | None = None
+    asked: int = 0
     comes_at: int = 0
+    merges_for: int = 0
 
 
 class NaiveMemory:
@@ -78,10 +80,11 @@ class NaiveMemory:
         return done + self.costs["near"]
 
     def read_l2(self, line: int, mask: int, at: int) -> int:
-        """When a line asked for ``at`` is at the SM. A read while another is in flight beyond the coalescer comes with it."""
+        """When a line asked for ``at`` is at the SM. A read of sectors in flight beyond the coalescer joins them."""
         entry = self.l2.setdefault(line, L2Line())
         transit = self.costs["merge_transit"]
-        if entry.asked_at is not None and abs(at - entry.asked_at) < entry.comes_at - entry.asked_at - transit:
+        is_in_flight = entry.asked_at is not None and abs(at - entry.asked_at) < entry.merges_for
+        if is_in_flight and entry.asked & mask == mask:
             return max(entry.comes_at, at + transit)
         if entry.sectors & mask == mask:
             back = max(at + self.costs["near"], entry.ready_at)
@@ -89,7 +92,9 @@ class NaiveMemory:
             back = at + self.costs["near"] + self.costs["dram"]
             entry.sectors |= mask
             entry.ready_at = back
-        entry.asked_at, entry.comes_at = at, back
+        entry.comes_at = max(back, entry.comes_at) if is_in_flight else back
+        entry.asked = entry.asked | mask if is_in_flight else mask
+        entry.asked_at, entry.merges_for = at, back - at - transit
         return back
 
     def write_l2(self, line: int, mask: int, at: int) -> int:
