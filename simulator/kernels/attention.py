@@ -11,7 +11,7 @@ from simulator.kernels import attention_plain, attention_specialized
 from simulator.kernels.attention_design import AttentionDesign
 from simulator.kernels.attention_operands import allocate
 from simulator.kernels.attention_tiles import divide, n_ctas, units
-from simulator.kernels.legality import updated
+from simulator.kernels.legality import variants
 from simulator.kernels.sampling import Extent
 from simulator.kernels.writer import KernelWriter
 from simulator.trace.kernel_trace import KernelTrace, Launch
@@ -99,13 +99,7 @@ def neighbours(design: AttentionDesign) -> list[tuple[str, AttentionDesign]]:
         ("without ping-pong", {"ping_pong": False}) if design.ping_pong else None,
         ("without overlap", {"overlap": False}) if design.overlaps else None,
     ]
-    found = []
-    for what, update in filter(None, changes):
-        try:
-            found.append((what, updated(design, update)))
-        except ValueError:
-            continue
-    return found  # type: ignore[return-value]
+    return variants(design, changes)
 
 
 def attended(design: AttentionDesign) -> float:

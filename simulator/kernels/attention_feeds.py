@@ -13,7 +13,7 @@ import numpy as np
 from simulator.kernels.attention_design import AttentionDesign
 from simulator.kernels.attention_operands import PAGE_ENTRY_BYTES, Operands, chunk_copies, copy_events, kv_head, n_copies, q_head
 from simulator.kernels.attention_tiles import Work
-from simulator.kernels.code_fragments import scalar_work
+from simulator.kernels.code_fragments import await_phase, scalar_work
 from simulator.kernels.control_words import Value
 from simulator.kernels.gemm_feeds import Slots
 from simulator.kernels.gemm_layout import CHUNK_BYTES, operand_offset
@@ -53,8 +53,7 @@ class BulkFeed:
 
     def await_q(self, block: Block) -> None:
         ready = Value("P0", kind="P")
-        block.op("SYNCS.PHASECHK.TRANS64.TRYWAIT", [ready], [], slot="wait_q")
-        block.op("BRA", [], [], guard=ready)
+        await_phase(block, ready, "wait_q")
 
     def fill(self, block: Block) -> None:
         scalar_work(block, 4)
@@ -64,8 +63,7 @@ class BulkFeed:
 
     def before_scores(self, block: Block) -> None:
         ready = Value("P0", kind="P")
-        block.op("SYNCS.PHASECHK.TRANS64.TRYWAIT", [ready], [], slot="wait")
-        block.op("BRA", [], [], guard=ready)
+        await_phase(block, ready, "wait")
 
     def before_output(self, block: Block) -> None:
         """Nothing: a stage holds K and V."""

@@ -10,7 +10,7 @@ from simulator.isa.effects import GROUP_WARPS
 from simulator.kernels.attention_design import WARP_MMA_ROWS, AttentionDesign
 from simulator.kernels.gemm_design import LARGEST_MMA_COLUMNS, MMA_ROWS
 from simulator.kernels.gemm_legality import WARPGROUP_REGISTERS, multiple
-from simulator.kernels.legality import Violation, check_method, check_threads
+from simulator.kernels.legality import Violation, check_method, check_threads, fewer_stages
 
 KEYS_STEP = 16
 """P is multiplied 16 keys at a time."""
@@ -100,10 +100,8 @@ def _shared_memory(design: AttentionDesign, hw: HardwareConfig) -> list[Violatio
         f"{2 * design.kv_bytes:,}) are more than the {limit:,} that a CTA can have on {hw.name}"
     )
     fewest = 2 if design.loads == "tma" and not design.producer_warps else 1
-    for stages in range(design.stages - 1, fewest - 1, -1):
-        if design.model_copy(update={"stages": stages}).smem_bytes <= limit:
-            return [Violation("shared_memory", message, design.smem_bytes, limit, f"stages {stages}", {"stages": stages})]
-    return [Violation("shared_memory", message, design.smem_bytes, limit, *_smaller_blocks(design))]
+    found = fewer_stages(design, message, limit, fewest)
+    return [found or Violation("shared_memory", message, design.smem_bytes, limit, *_smaller_blocks(design))]
 
 
 def _registers(design: AttentionDesign) -> list[Violation]:

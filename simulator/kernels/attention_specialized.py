@@ -12,7 +12,7 @@ from simulator.kernels.attention_multiply import WarpgroupProducts
 from simulator.kernels.attention_operands import Operands, kv_head, q_head
 from simulator.kernels.attention_softmax import Softmax
 from simulator.kernels.attention_tiles import Work
-from simulator.kernels.code_fragments import divide, read_launch, scalar_work
+from simulator.kernels.code_fragments import await_phase, begin_role, divide, read_launch, scalar_work
 from simulator.kernels.control_words import Value
 from simulator.kernels.gemm_feeds import Slots
 from simulator.kernels.gemm_specialized import GROUP_THREADS, TURN_BARRIER
@@ -32,12 +32,12 @@ class SpecializedKernel:
         self.moves_registers = design.producer_warps == GROUP_WARPS
         self.n_boxes = len(operands.boxes(design.block_n))
         self.start = self._start(kernel.block("start"))
-        self.producer_start = self._role(kernel.block("producer start"), "USETMAXREG.DEALLOC.CTAPOOL")
+        self.producer_start = begin_role(kernel.block("producer start"), self.moves_registers, "USETMAXREG.DEALLOC.CTAPOOL")
         self.load_q = kernel.block("load q")
         self._copies(self.load_q, "q", len(operands.boxes(design.block_m)))
         self.fill = {name: self._fill(kernel.block(f"fill {name}"), name) for name in ("k", "v")}
         self.fill_both = self._fill(self._fill(kernel.block("fill k and v", loop=True), "k"), "v")
-        self.consumer_start = self._role(kernel.block("consumer start"), "USETMAXREG.TRY_ALLOC.CTAPOOL")
+        self.consumer_start = begin_role(kernel.block("consumer start"), self.moves_registers, "USETMAXREG.TRY_ALLOC.CTAPOOL")
         self.softmax = Softmax(design)
         self.products = WarpgroupProducts(design, self.softmax)
         self.softmax.reset(self.consumer_start)
@@ -71,18 +71,8 @@ class SpecializedKernel:
         scalar_work(block, 10)
         return block
 
-    def _role(self, block: Block, opcode: str) -> Block:
-        if self.moves_registers:
-            block.op("WARPSYNC.ALL")
-            block.op(opcode)
-        scalar_work(block, 16)
-        block.op("BRA")
-        return block
-
     def _wait(self, block: Block, slot: str) -> None:
-        ready = Value("P1", kind="P")
-        block.op("SYNCS.PHASECHK.TRANS64.TRYWAIT", [ready], [], slot=slot)
-        block.op("BRA", [], [], guard=ready)
+        await_phase(block, Value("P1", kind="P"), slot)
 
     def _copies(self, block: Block, name: str, n_boxes: int) -> None:
         block.op("SYNCS.ARRIVE.TRANS64", [], [Value("bytes")], slot=f"expect_{name}")
@@ -101,12 +91,16 @@ class SpecializedKernel:
             for other in range(self.design.warpgroups - 1):
                 block.op("BAR.ARV", slot=f"hand{other}")
 
-    def _first(self, block: Block, is_masked: bool) -> Block:
+    def _scores(self, block: Block) -> None:
+        """Scores of a step, and nothing else meanwhile."""
         self._wait(block, "wait_k")
         scalar_work(block, SCALAR_STEP)
         self.products.scores(block)
         self.products.wait_scores(block)
         block.op("SYNCS.ARRIVE.TRANS64.A1T0", slot="release_k")
+
+    def _first(self, block: Block, is_masked: bool) -> Block:
+        self._scores(block)
         self.softmax.exponentials(block, is_masked)
         self.softmax.fragments(block, is_first=True)
         return block
@@ -132,11 +126,7 @@ class SpecializedKernel:
 
     def _in_turn(self, block: Block, is_masked: bool) -> Block:
         """Scores, softmax and output of a step one after another."""
-        self._wait(block, "wait_k")
-        scalar_work(block, SCALAR_STEP)
-        self.products.scores(block)
-        self.products.wait_scores(block)
-        block.op("SYNCS.ARRIVE.TRANS64.A1T0", slot="release_k")
+        self._scores(block)
         self.softmax.scores_to_fragments(block, is_masked)
         self._output(block)
         block.op("BRA", [], [], guard=Value("P1", kind="P"))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from simulator.kernels.control_words import Value
 from simulator.kernels.writer import Block
 
@@ -60,3 +62,19 @@ def scalar_work(block: Block, n: int) -> None:
     pattern = ("UIADD3", "UMOV", "ULEA", "IMAD.U32", "USEL", "R2UR", "ISETP.GT.AND", "UIADD3", "USHF.L.U32", "VOTEU.ANY")
     for i in range(n):
         block.op(pattern[i % len(pattern)])
+
+
+def begin_role(block: Block, moves_registers: bool, register_opcode: str) -> Block:
+    """Append the branch of a warp role to its code; ``register_opcode``: how its warpgroup gives or takes registers."""
+    if moves_registers:
+        block.op("WARPSYNC.ALL")
+        block.op(register_opcode)
+    scalar_work(block, 16)
+    block.op("BRA")
+    return block
+
+
+def await_phase(block: Block, ready: Value, slot: str, reads: Sequence[Value] = ()) -> None:
+    """Append a wait for a phase of an mbarrier, and the branch back to it; ``ready``: predicate of its outcome."""
+    block.op("SYNCS.PHASECHK.TRANS64.TRYWAIT", [ready], list(reads), slot=slot)
+    block.op("BRA", [], [], guard=ready)

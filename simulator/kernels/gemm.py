@@ -10,7 +10,7 @@ from simulator.kernels import gemm_plain, gemm_specialized, gemm_weights
 from simulator.kernels.gemm_design import FORMATS, GemmDesign, ProductDesign
 from simulator.kernels.gemm_operands import Operands, allocate
 from simulator.kernels.gemm_tiles import Work, cluster_tiles, divide, n_ctas
-from simulator.kernels.legality import updated
+from simulator.kernels.legality import variants
 from simulator.kernels.sampling import Extent
 from simulator.kernels.writer import KernelWriter
 from simulator.trace.kernel_trace import KernelTrace, Launch
@@ -96,13 +96,7 @@ def neighbours(design: ProductDesign) -> list[tuple[str, ProductDesign]]:
         ("tile k / 2", {"tile.k": tile.k // 2}),
         ("warps / 2", {"warps": design.warps // 2}),
     ]
-    found = []
-    for what, update in filter(None, changes):
-        try:
-            found.append((what, updated(design, update)))
-        except ValueError:
-            continue
-    return found  # type: ignore[return-value]
+    return variants(design, changes)
 
 
 def flops(design: GemmDesign) -> float:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from simulator.kernels.code_fragments import scalar_work
+from simulator.kernels.code_fragments import await_phase, scalar_work
 from simulator.kernels.control_words import Value
 from simulator.kernels.gemm_design import ProductDesign
 from simulator.kernels.gemm_layout import CHUNK_BYTES, LANE, operand_offset
@@ -72,8 +72,7 @@ class BulkFeed:
         block.op("UIADD3")
         block.op("BAR.SYNC.DEFER_BLOCKING", slot="bar_in")
         scalar_work(block, 6)
-        block.op("SYNCS.PHASECHK.TRANS64.TRYWAIT", [ready], [], slot="wait")
-        block.op("BRA", [], [], guard=ready)
+        await_phase(block, ready, "wait")
 
     def refill(self, block: Block) -> None:
         block.op("BAR.SYNC.DEFER_BLOCKING", slot="bar_expect")
@@ -224,8 +223,7 @@ class SerialBulkFeed(BulkFeed):
             block.op("BAR.SYNC.DEFER_BLOCKING", slot=f"bar_copy{i}")
             write_copies(block, self.operands, i)
             block.op("BAR.SYNC.DEFER_BLOCKING", slot=f"bar_wait{i}")
-            block.op("SYNCS.PHASECHK.TRANS64.TRYWAIT", [ready], [], slot=f"wait{i}")
-            block.op("BRA", [], [], guard=ready)
+            await_phase(block, ready, f"wait{i}")
             block.op("BAR.SYNC.DEFER_BLOCKING", slot=f"bar_end{i}")
 
     def refill(self, block: Block) -> None:

@@ -11,7 +11,7 @@ from simulator.kernels.gemm_design import LARGEST_MMA_COLUMNS, MMA_ROWS, GemmDes
 from simulator.kernels.gemm_specialized import role_registers
 from simulator.kernels.gemm_weights import STORED_ROW_BYTES
 from simulator.kernels.instruction_sets import instruction_set
-from simulator.kernels.legality import Violation, check_cluster, check_method, check_threads
+from simulator.kernels.legality import Violation, check_cluster, check_method, check_threads, fewer_stages
 from simulator.kernels.scaled_formats import SCALED
 
 COPY_ALIGNMENT = 16
@@ -285,16 +285,12 @@ def _shared_memory(design: ProductDesign, hw: HardwareConfig) -> list[Violation]
         f"{design.smem_bytes:,} bytes of shared memory ({design.stages} stages of {design.stage_bytes:,}) are more than the "
         f"{limit:,} that a CTA can have on {hw.name}"
     )
-    for stages in range(design.stages - 1, 0, -1):
-        if design.model_copy(update={"stages": stages}).smem_bytes <= limit:
-            return [Violation("shared_memory", message, design.smem_bytes, limit, f"stages {stages}", {"stages": stages})]
-    for path, values in (("tile.k", (design.tile.k // 2,)), ("tile.n", (design.tile.n // 2,))):
-        if values[0] >= 16:
-            return [
-                Violation(
-                    "shared_memory", message, design.smem_bytes, limit, f"{path.replace('.', ' ')} {values[0]}", {path: values[0]}
-                )
-            ]
+    found = fewer_stages(design, message, limit)
+    if found is not None:
+        return [found]
+    for name, half in (("k", design.tile.k // 2), ("n", design.tile.n // 2)):
+        if half >= 16:
+            return [Violation("shared_memory", message, design.smem_bytes, limit, f"tile {name} {half}", {f"tile.{name}": half})]
     return [Violation("shared_memory", message, design.smem_bytes, limit)]
 
 

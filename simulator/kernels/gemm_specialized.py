@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from simulator.isa.effects import GROUP_WARPS
-from simulator.kernels.code_fragments import divide, read_launch, scalar_work, zero
+from simulator.kernels.code_fragments import await_phase, begin_role, divide, read_launch, scalar_work, zero
 from simulator.kernels.control_words import Value
 from simulator.kernels.gemm_design import ProductDesign
 from simulator.kernels.gemm_epilogue_specialized import SpecializedEpilogue
@@ -30,12 +30,12 @@ class SpecializedKernel:
         self.moves_registers = design.producer_warps == GROUP_WARPS
         self.takes_turns = design.schedule == "ping_pong"
         self.start = self._start(kernel.block("start"))
-        self.producer_start = self._role(kernel.block("producer start"), "USETMAXREG.DEALLOC.CTAPOOL")
+        self.producer_start = begin_role(kernel.block("producer start"), self.moves_registers, "USETMAXREG.DEALLOC.CTAPOOL")
         self.producer_tile = kernel.block("producer's next tile")
         divide(self.producer_tile, Value("tile"), Value("tile"))
         divide(self.producer_tile, Value("tile"), Value("tile"))
         self.fill = self._fill(kernel.block("fill", loop=True))
-        self.consumer_start = self._role(kernel.block("consumer start"), "USETMAXREG.TRY_ALLOC.CTAPOOL")
+        self.consumer_start = begin_role(kernel.block("consumer start"), self.moves_registers, "USETMAXREG.TRY_ALLOC.CTAPOOL")
         self.accumulators = Value("acc", design.accumulators)
         self.tile = self._tile(kernel.block("next tile"))
         self.turn = kernel.block("turn")
@@ -67,14 +67,6 @@ class SpecializedKernel:
         scalar_work(block, 10)
         return block
 
-    def _role(self, block: Block, opcode: str) -> Block:
-        if self.moves_registers:
-            block.op("WARPSYNC.ALL")
-            block.op(opcode)
-        scalar_work(block, 16)
-        block.op("BRA")
-        return block
-
     def _fill(self, block: Block) -> Block:
         """One stage: wait until it is empty, announce its bytes, copy."""
         free = Value("P0", kind="P")
@@ -85,8 +77,7 @@ class SpecializedKernel:
         block.op("LOP3.LUT", [rows], [rows])
         block.op("IMAD", [rows], [rows])
         block.op("SHF.L.U32", [rows], [rows])
-        block.op("SYNCS.PHASECHK.TRANS64.TRYWAIT", [free], [rows], slot="wait")
-        block.op("BRA", [], [], guard=free)
+        await_phase(block, free, "wait", [rows])
         block.op("SYNCS.ARRIVE.TRANS64", [], [index], slot="expect")
         scalar_work(block, 8)
         for i in range(len(self.operands.boxes)):
@@ -110,8 +101,7 @@ class SpecializedKernel:
     def _loop(self, block: Block) -> Block:
         ready = Value("P1", kind="P")
         scalar_work(block, 3)
-        block.op("SYNCS.PHASECHK.TRANS64.TRYWAIT", [ready], [], slot="wait")
-        block.op("BRA", [], [], guard=ready)
+        await_phase(block, ready, "wait")
         scalar_work(block, SCALAR_BEFORE)
         multiply_adds(block, self.design, self.accumulators, self.design.waits_each, SCALAR_BEHIND, between=SCALAR_BEHIND)
         block.op("WARPGROUP.DEPBAR.LE", argument=(1, -1))

@@ -54,6 +54,15 @@ def updated(design: BaseModel, update: dict[str, Any]) -> BaseModel:
     return type(design).model_validate(values)
 
 
+def fewer_stages(design: Any, message: str, limit: int, fewest: int = 1) -> Violation | None:
+    """The violation of a design whose shared memory is over ``limit`` bytes, when as many stages as fit, at least ``fewest``,
+    mend it."""
+    for stages in range(design.stages - 1, fewest - 1, -1):
+        if design.model_copy(update={"stages": stages}).smem_bytes <= limit:
+            return Violation("shared_memory", message, design.smem_bytes, limit, f"stages {stages}", {"stages": stages})
+    return None
+
+
 def variants(design: BaseModel, changes: Iterable[Change | None]) -> list[tuple[str, Any]]:
     """(what changes, design) of ``changes`` (the same, dotted fields) that are designs and change something."""
     found = []

@@ -27,6 +27,7 @@ from simulator.memory.layout import (
     COALESCER_SECTOR,
     COALESCER_SERVERS,
     COUNTER,
+    DRAM_BUSY,
     DRAM_LATENCY,
     DRAM_LOAD,
     DRAM_MIXED_WRITE_SECTOR,
@@ -67,9 +68,6 @@ from simulator.memory.layout import (
     N_PARTITIONS,
     NEAR,
     NEAR_SPREAD,
-    P_LOAD_BEFORE,
-    P_LOAD_NOW,
-    P_LOAD_WINDOW,
     SAMPLE_SHIFT,
     SERVER_SIZE,
     TURNAROUND_WINDOW,
@@ -164,14 +162,14 @@ def near_latency(x, h):
 
 
 @compiled
-def note_load(x, at, amount):
-    """Count DRAM service per window of LOAD_SHIFT, to know how busy the DRAM was lately."""
-    window = at >> LOAD_SHIFT
-    if window > x[LOAD_WINDOW]:
-        x[LOAD_BEFORE] = x[LOAD_NOW] if window == x[LOAD_WINDOW] + 1 else 0
-        x[LOAD_NOW] = 0
-        x[LOAD_WINDOW] = window
-    x[LOAD_NOW] += amount
+def note_load(x, load, shift, at, amount):
+    """Count service per window of 2**``shift`` ticks in a record, to know how busy a unit was lately."""
+    window = at >> shift
+    if window > x[load + LOAD_WINDOW]:
+        x[load + LOAD_BEFORE] = x[load + LOAD_NOW] if window == x[load + LOAD_WINDOW] + 1 else 0
+        x[load + LOAD_NOW] = 0
+        x[load + LOAD_WINDOW] = window
+    x[load + LOAD_NOW] += amount
 
 
 @compiled
@@ -182,7 +180,7 @@ def dram_delay(x, h):
     With sampling a followed line stands for 2**SAMPLE_SHIFT lines that a copy waits for together: the largest of
     that many delays.
     """
-    load = min(x[LOAD_BEFORE], x[DRAM_SATURATION]) / (1 << LOAD_SHIFT)
+    load = min(x[x[DRAM_BUSY] + LOAD_BEFORE], x[DRAM_SATURATION]) / (1 << LOAD_SHIFT)
     mean = x[DRAM_SPREAD] + x[DRAM_LOAD] * load * load / (1.0 - load)
     u = ((h >> 16 & RANDOM_MASK) + 1) / (RANDOM_MASK + 2)
     lines = 1 << x[SAMPLE_SHIFT]
@@ -208,25 +206,14 @@ def fetch_from_dram(x, h, mask, at):
     x[COUNTER + DRAM_READ_BYTES] += n << 5
     x[LAST_DRAM_READ] = max(x[LAST_DRAM_READ], at)
     amount = n * x[DRAM_READ_SECTOR]
-    note_load(x, at, amount)
+    note_load(x, x[DRAM_BUSY], LOAD_SHIFT, at, amount)
     return reserve(x, x[DRAM_SERVER], at, amount) + x[DRAM_LATENCY] + dram_delay(x, h) + near_latency(x, h)
-
-
-@compiled
-def note_port_load(x, load, at, amount):
-    """Count the service of a coalescer's port per window of PORT_LOAD_SHIFT."""
-    window = at >> PORT_LOAD_SHIFT
-    if window > x[load + P_LOAD_WINDOW]:
-        x[load + P_LOAD_BEFORE] = x[load + P_LOAD_NOW] if window == x[load + P_LOAD_WINDOW] + 1 else 0
-        x[load + P_LOAD_NOW] = 0
-        x[load + P_LOAD_WINDOW] = window
-    x[load + P_LOAD_NOW] += amount
 
 
 @compiled
 def port_load(x, domain):
     """Ticks of service that a coalescer's port gave in the last window."""
-    return x[x[COALESCER_LOADS] + domain * LOAD_SIZE + P_LOAD_BEFORE]
+    return x[x[COALESCER_LOADS] + domain * LOAD_SIZE + LOAD_BEFORE]
 
 
 PORT_LOAD_SHIFT = 28
@@ -258,7 +245,7 @@ def read_line(x, line, mask, partition, domain, at):
         install(x, partition, h, line, mask, back, at)
     x[merge + MERGE_FOR] = back - at - x[MERGE_TRANSIT]
     passed = reserve(x, x[COALESCER_SERVERS] + domain * SERVER_SIZE, at, n * x[COALESCER_SECTOR])
-    note_port_load(x, x[COALESCER_LOADS] + domain * LOAD_SIZE, at, n * x[COALESCER_SECTOR])
+    note_load(x, x[COALESCER_LOADS] + domain * LOAD_SIZE, PORT_LOAD_SHIFT, at, n * x[COALESCER_SECTOR])
     x[L2_QUEUED] = max(0, passed + x[NEAR] - back)
     back = max(back, passed + x[NEAR])
     x[merge + MERGE_UNTIL] = max(back, x[merge + MERGE_UNTIL]) if is_in_flight else back

@@ -73,12 +73,10 @@ MEMORY_PARAMETERS = (
     ADDRESSES,
     ADDRESS_SLOTS,
     LAST_DRAM_READ,
-    LOAD_WINDOW,
-    LOAD_NOW,
-    LOAD_BEFORE,
+    DRAM_BUSY,
     L2_QUEUED,
     COUNTER,
-) = range(40)
+) = range(38)
 N_MEMORY_HEADER = COUNTER + N_COUNTERS
 
 # Record of an L2 line (beside its tag and its last use): when its data is there, masks of valid and dirty sectors.
@@ -87,8 +85,8 @@ L_READY, L_VALID, L_DIRTY, LINE_SIZE = range(4)
 # Record of a read in flight in a request coalescer.
 MERGE_LINE, MERGE_MASK, MERGE_AT, MERGE_FOR, MERGE_UNTIL, MERGE_SIZE = range(6)
 
-# Record of how busy a coalescer's port was: window, ticks booked in it, and in the one before.
-P_LOAD_WINDOW, P_LOAD_NOW, P_LOAD_BEFORE, LOAD_SIZE = range(4)
+# Record of how busy the DRAM or a coalescer's port was: window, ticks booked in it, and in the one before.
+LOAD_WINDOW, LOAD_NOW, LOAD_BEFORE, LOAD_SIZE = range(4)
 
 SERVERS = (L2_WRITE_SERVER, DRAM_SERVER, ATOMIC_SERVER)
 SERVER_SHIFT = 22
@@ -127,6 +125,7 @@ def lay_out_memory(arena: Arena, n_partitions: int, n_sets: int, n_ways: int, n_
         **{server: arena.take(SERVER_SIZE) for server in SERVERS},
         ADDRESSES: arena.take(merge_slots),
         ADDRESS_SLOTS: merge_slots,
+        DRAM_BUSY: arena.take(LOAD_SIZE),
         LAST_DRAM_READ: -(1 << 60),
     }
 

@@ -21,6 +21,7 @@ from simulator.kernels.writer import Block
 from simulator.projection.run import project_trace
 from simulator.projection.tile_card import check_design
 from tests.kernels.attention_designs import COPIES, DECODE, OPTIONS, SMALL, SPECIAL, design
+from tests.kernels.limits import nearest_to_broken
 from tests.kernels.test_gemm import executions, tensor_flops
 
 ISA = "sm_90a"
@@ -222,12 +223,7 @@ BREAKS: dict[str, tuple[dict[str, object], str, float | str, float | str]] = {
 @pytest.mark.parametrize("name", BREAKS)
 def test_a_broken_limit_is_named_and_its_change_is_legal(name: str, hw: HardwareConfig) -> None:
     changes, rule, value, limit = BREAKS[name]
-    one = design(**changes)
-    violation = next(v for v in check_design(one, hw) if v.rule == rule)
-    assert (violation.value, violation.limit) == (value, limit)
-    shown = f"{value:,}" if isinstance(value, int) else str(value)
-    assert shown in violation.message or str(value) in violation.message
-    legal = nearest_legal(one, hw, check_design)
+    legal = nearest_to_broken(design(**changes), hw, rule, value, limit)
     assert legal is not None and check_design(legal, hw) == []
 
 

@@ -13,6 +13,7 @@ from simulator.kernels.convolution_design import ConvolutionDesign
 from simulator.kernels.families import parse_design
 from simulator.kernels.legality import nearest_legal
 from simulator.projection.tile_card import check_design
+from tests.kernels.limits import nearest_to_broken
 from tests.kernels.test_convolution import SMALL, design
 
 BREAKS: dict[str, tuple[dict[str, Any], str, float, float]] = {
@@ -37,11 +38,7 @@ def hw() -> HardwareConfig:
 @pytest.mark.parametrize("name", BREAKS)
 def test_a_broken_limit_is_named_and_its_change_is_legal(name: str, hw: HardwareConfig) -> None:
     changes, rule, value, limit = BREAKS[name]
-    one = design(**changes)
-    violation = next(v for v in check_design(one, hw) if v.rule == rule)
-    assert (violation.value, violation.limit) == (value, limit)
-    assert f"{value:,}" in violation.message or str(value) in violation.message
-    legal = nearest_legal(one, hw, check_design)
+    legal = nearest_to_broken(design(**changes), hw, rule, value, limit)
     assert isinstance(legal, ConvolutionDesign) and check_design(legal, hw) == []
 
 

@@ -14,6 +14,7 @@ from simulator.kernels.gemm import neighbours
 from simulator.kernels.legality import nearest_legal
 from simulator.projection.tile_card import check_design
 from tests.kernels.designs import OPTIONS, SPECIAL, design
+from tests.kernels.limits import nearest_to_broken
 
 BREAKS: dict[str, tuple[dict[str, Any], str, float | str, float | str]] = {
     "shared memory": ({"stages": 10, "tile": {"m": 128, "n": 128, "k": 64}}, "shared_memory", 327760, 232448),
@@ -48,13 +49,7 @@ def hw() -> HardwareConfig:
 @pytest.mark.parametrize("name", BREAKS)
 def test_a_broken_limit_is_named_and_its_change_is_legal(name: str, hw: HardwareConfig) -> None:
     changes, rule, value, limit = BREAKS[name]
-    one = design(**changes)
-    found = check_design(one, hw)
-    violation = next(v for v in found if v.rule == rule)
-    assert (violation.value, violation.limit) == (value, limit)
-    shown = f"{value:,}" if isinstance(value, int) else value
-    assert shown in violation.message or str(value) in violation.message
-    legal = nearest_legal(one, hw, check_design)
+    legal = nearest_to_broken(design(**changes), hw, rule, value, limit)
     if name != "threads":
         assert legal is not None and check_design(legal, hw) == []
 
