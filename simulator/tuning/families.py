@@ -12,7 +12,7 @@ from pydantic import BaseModel, ValidationError
 from simulator.errors import UserError
 from simulator.hw.config import HardwareConfig
 from simulator.kernels.families import sentence_of
-from simulator.tuning import attention_space, convolution_space, gemm_columns, gemm_model, gemm_space
+from simulator.tuning import attention_space, convolution_space, gemm_columns, gemm_model, gemm_space, normalization_space
 from simulator.tuning.designs import Designs, Estimate
 
 
@@ -73,6 +73,21 @@ TUNABLE = {
         preference=attention_space.preference,
         requirements=attention_space.requirements,
     ),
+    **{
+        kind: Tunable(
+            problem=normalization_space.NormalizationProblem,
+            extents=("rows", "columns"),
+            space=normalization_space.space,
+            estimate=normalization_space.estimate,
+            design_of=normalization_space.design_of,
+            row_of=normalization_space.row_of,
+            near=normalization_space.NEAR,
+            steps=normalization_space.STEPS,
+            preference=normalization_space.preference,
+            requirements=normalization_space.requirements,
+        )
+        for kind in ("layer_norm", "rms_norm", "softmax")
+    },
 }
 """By ``kind``."""
 

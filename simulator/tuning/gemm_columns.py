@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -64,18 +65,18 @@ class ProductProblem(Section):
         return self.result_bytes == 4 and not self.bias and self.activation == "none"
 
     @property
+    @abstractmethod
     def row_elements(self) -> int:
         """Contiguous elements of A and B in memory, of which copies take parts."""
-        raise NotImplementedError
 
+    @abstractmethod
     def k_steps(self, tile_k: np.ndarray) -> np.ndarray:
         """Steps over k of a tile, for each ``tile_k``; int64."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def operand_bytes(self) -> tuple[float, float]:
         """Distinct bytes of A and of B in memory."""
-        raise NotImplementedError
 
 
 class GemmProblem(ProductProblem):  # type: ignore[override]
