@@ -24,16 +24,6 @@ SECOND_KERNEL = "the parts of a split sequence are added by a second kernel, whi
 def build(design: AttentionDesign, instruction_set: str, extent: Extent | None = None) -> KernelTrace:
     """The kernel that a compiler would make of ``design`` for chips that execute ``instruction_set``; ``extent``: how much
     of each CTA's work it does."""
-    return _part(design, instruction_set, extent) if extent is not None else _whole(design, instruction_set, None)
-
-
-@lru_cache(maxsize=2)
-def _part(design: AttentionDesign, instruction_set: str, extent: Extent) -> KernelTrace:
-    """Parts are asked for more than once: to be simulated and to be looked at."""
-    return _whole(design, instruction_set, extent)
-
-
-def _whole(design: AttentionDesign, instruction_set: str, extent: Extent | None) -> KernelTrace:
     launch = Launch((n_ctas(design, extent), 1, 1), (32 * design.n_warps, 1, 1), (1, 1, 1), design.smem_bytes)
     kernel = KernelWriter(f"attention_{design.method}_{design.dtype}", instruction_set, launch)
     operands = allocate(design, kernel)
