@@ -11,6 +11,7 @@ from simulator.kernels import attention_plain, attention_specialized
 from simulator.kernels.attention_design import AttentionDesign
 from simulator.kernels.attention_operands import allocate
 from simulator.kernels.attention_tiles import divide, n_ctas, units
+from simulator.kernels.gemm_design import REGISTERS_BESIDE
 from simulator.kernels.legality import variants
 from simulator.kernels.sampling import Extent
 from simulator.kernels.writer import KernelWriter
@@ -59,9 +60,11 @@ def resources(design: AttentionDesign) -> tuple[int, int, int]:
 
 
 def _launch_registers(design: AttentionDesign, kernel: KernelWriter) -> int:
-    """Registers per thread at launch: the mean of what the roles keep, where warpgroups move registers."""
+    """Registers per thread at launch: the mean of what the roles keep, where warpgroups move registers; else every warp, that
+    of a producer too, has what a multiplying one needs."""
     if design.producer_warps != GROUP_WARPS:
-        return min(kernel.live_registers(), design.max_registers)
+        least = design.matrix_registers + REGISTERS_BESIDE if design.producer_warps else 0
+        return max(least, min(kernel.live_registers(), design.max_registers))
     consumer, producer = design.role_registers
     return (consumer * design.warpgroups + producer) // (design.warpgroups + 1) // 8 * 8
 
