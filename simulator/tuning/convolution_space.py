@@ -19,7 +19,7 @@ from simulator.tuning.designs import Designs
 from simulator.tuning.gemm_columns import LOADS, MULTICASTS, ProductProblem
 
 
-class ConvolutionProblem(ProductProblem, ConvolutionExtents):  # type: ignore[override]
+class ConvolutionProblem(ProductProblem, ConvolutionExtents):  # type: ignore[misc]
     """A forward convolution. ``batch``, ``channels`` and ``filters`` are its extents; image and filter tell layers apart."""
 
     @property

@@ -79,7 +79,7 @@ class ProductProblem(Section):
         """Distinct bytes of A and of B in memory."""
 
 
-class GemmProblem(ProductProblem):  # type: ignore[override]
+class GemmProblem(ProductProblem):
     """A GEMM; extents in elements."""
 
     kind: Literal["gemm"] = "gemm"

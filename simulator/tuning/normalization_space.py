@@ -149,7 +149,7 @@ def _code(problem: NormalizationProblem, d: Designs, hw: HardwareConfig) -> np.n
     """int64 [3, n]: registers per thread and instructions of a row, see ``code_of_row``; registers beyond the chip's where a
     row does not fit them."""
     own = {"row_warps": d["warps"] // d["rows_per_cta"], "vectors": _vectors(problem, d)}
-    kinds, number = np.unique(np.stack([own.get(name, d.columns.get(name)) for name in CODE]), axis=1, return_inverse=True)
+    kinds, number = np.unique(np.stack([own[name] if name in own else d[name] for name in CODE]), axis=1, return_inverse=True)
     codes = [_one_code(problem, dict(zip(CODE, kind, strict=True)), hw) for kind in kinds.T.tolist()]
     return np.array(codes, np.int64).T[:, number.ravel()]
 
