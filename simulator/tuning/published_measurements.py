@@ -25,7 +25,7 @@ from simulator.tuning.search import Effort
 from simulator.tuning.simulate import as_json
 from simulator.tuning.words import describe
 
-EFFORT = Effort(8, 2)
+EFFORT = Effort(5, 1)
 LONG_US = 50.0
 """Of shorter rows much is the launch, which publications count in different ways."""
 NO_CHIP, NO_TIMING = "no configuration of this chip", "execution of this chip is not modelled"
