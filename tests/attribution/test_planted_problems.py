@@ -6,9 +6,12 @@ import pytest
 
 from simulator.hw.config import HardwareConfig
 from simulator.hw.loader import load_hw
+from simulator.kernels.families import family_of, parse_design
 from simulator.projection.advice import Case, advise_on
 from simulator.projection.annotated_code import annotate, hottest
 from simulator.projection.run import project_replay, replay_trace
+from simulator.projection.tile_card import ready_to_build
+from simulator.trace.kernel_trace import KernelTrace
 from tests.attribution.planted import PLANTED, RULE, TRUE_SHARE, long_epilogue
 
 FEW_SMS = 1
@@ -43,17 +46,7 @@ def look_at(name: str, chip: HardwareConfig) -> tuple[Case, float]:
     return Case(found, replay, annotate(replay, chip), chip, FEW_SMS), truth
 
 
-OPEN = {
-    "too_few_stages": "one more stage is advised and replayed; the planted kernel lacks several",
-    "small_boxes": "latency, not the number of boxes, is named first",
-}
-"""Planted problems that the rules get wrong since DRAM refresh is part of the latency."""
-
-
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param(n, marks=pytest.mark.xfail(strict=True, reason=OPEN[n])) if n in OPEN else n for n in PLANTED],
-)
+@pytest.mark.parametrize("name", PLANTED)
 def test_is_a_planted_problem_named_first_with_its_gain(name: str, chip: HardwareConfig) -> None:
     case, truth = look_at(name, chip)
     advice = advise_on(case)
@@ -86,3 +79,23 @@ def test_do_the_stall_cycles_of_all_instructions_sum_to_all_stalls(chip: Hardwar
     assert issues == bad.warp_instructions
     assert sum(line.share for line in code) == pytest.approx(1)
     assert sum(line.stall_cycles for line in code) / issues == pytest.approx((1 - stalls["selected"]) / stalls["selected"])
+
+
+def deeper(stages: int, chip: HardwareConfig) -> KernelTrace:
+    """A generated GEMM that waits for its asynchronous copies, with a pipeline of so many stages."""
+    design = parse_design(
+        {"kind": "gemm", "m": 2048, "n": 2048, "k": 1024, "dtype": "fp16", "tile": {"m": 128, "n": 128, "k": 32}, "warps": 4}
+        | {"multiply": "mma_sync", "loads": "cp_async", "stages": stages},
+        "test",
+    )
+    ready, _, _ = ready_to_build(design, chip)
+    return family_of(design).build(ready, chip.identity.instruction_set)
+
+
+def test_is_the_gain_of_more_stages_that_of_the_design_that_has_them(chip: HardwareConfig) -> None:
+    replay = replay_trace(deeper(2, chip), chip, FEW_SMS, profile=True)
+    case = Case(project_replay(replay, chip, 0.0), replay, annotate(replay, chip), chip, FEW_SMS)
+    first = advise_on(case)[0]
+    assert first.rule == "too_few_stages" and first.evidence["more_stages"] == 2
+    truth = project_replay(replay_trace(deeper(4, chip), chip, FEW_SMS), chip, 0.0).cycles
+    assert first.cycles == pytest.approx(truth, rel=0.01)
