@@ -26,6 +26,11 @@ def whole(value: float) -> str:
     return f"{value:,.0f}" if math.isfinite(value) else "-"
 
 
+def number(value: float) -> str:
+    """412345.4 -> "412,345", 0.65582 -> "0.6558": four significant digits, and every digit before the point."""
+    return whole(value) if abs(value) >= 1000 or value == int(value) else f"{value:.4g}"
+
+
 def scaled(value: float, unit: str = "") -> str:
     """334036992 -> "334 M"; three significant digits and a decimal prefix."""
     if not math.isfinite(value):
@@ -45,6 +50,11 @@ def percent(share: float) -> str:
 def signed_percent(value: float) -> str:
     """-3.71 (already in per cent) -> "-3.7 %"."""
     return f"{value:+.1f} %" if math.isfinite(value) else "-"
+
+
+def plural(count: int, noun: str) -> str:
+    """3, "warp" -> "3 warps"."""
+    return f"{count} {noun}{'s' if count != 1 else ''}"
 
 
 def duration(time_us: float) -> str:

@@ -82,9 +82,8 @@ def test_has_every_flow_a_start_and_an_end_inside_slices(copies: Timeline) -> No
         assert all((event["tid"], event["ts"]) in starts for event in events)
 
 
-REQUIRED = {"M": {"args": dict}, "X": {"ts": float, "dur": float, "cat": str}} | dict.fromkeys(
-    "stf", {"ts": float, "id": int, "cat": str}
-)
+ARROW = {"ts": float, "id": int, "cat": str}
+REQUIRED = {"M": {"args": dict}, "X": {"ts": float, "dur": float, "cat": str}, "s": ARROW, "t": ARROW, "f": ARROW}
 """Fields of an event by phase, as the Trace Event Format documents them, beside name, pid and ph."""
 
 
