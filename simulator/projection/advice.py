@@ -16,7 +16,7 @@ from simulator.projection.ideals import IDEALS, PERFECT_TAIL, Edit, with_free_pi
 from simulator.projection.more_stages import group_bytes, groups_per_stage, with_copies_ahead
 from simulator.projection.plan import DEFAULT_INSTRUCTION_BUDGET
 from simulator.projection.projection import Projection
-from simulator.projection.remedies import narrow_rows, rasters, with_dense_accesses, with_whole_boxes, without_rows
+from simulator.projection.remedies import narrow_rows, rasters, with_dense_accesses, with_longer_rows, without_rows
 from simulator.projection.run import Replay, project_replay, replay_trace
 from simulator.projection.what_if import replayed_cycles
 from simulator.sm.inputs import I_EFFECT, I_PHASE, I_PIPE
@@ -273,7 +273,7 @@ def small_boxes(case: Case) -> Finding | None:
         "copy boxes with longer rows (128 bytes): the copy engine's time is per row",
         {"row_time_over_byte_time": slowest},
         _places([c for c in case.code if _opcode(c).startswith("UTMA")]),
-        case.cycles_with(edit=with_whole_boxes),
+        case.cycles_with(with_longer_rows(case.replay.trace)),
     )
 
 
