@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from simulator.hw.config import HardwareConfig
@@ -81,21 +83,29 @@ def test_do_the_stall_cycles_of_all_instructions_sum_to_all_stalls(chip: Hardwar
     assert sum(line.stall_cycles for line in code) / issues == pytest.approx((1 - stalls["selected"]) / stalls["selected"])
 
 
-def deeper(stages: int, chip: HardwareConfig) -> KernelTrace:
-    """A generated GEMM that waits for its asynchronous copies, with a pipeline of so many stages."""
-    design = parse_design(
-        {"kind": "gemm", "m": 2048, "n": 2048, "k": 1024, "dtype": "fp16", "tile": {"m": 128, "n": 128, "k": 32}, "warps": 4}
-        | {"multiply": "mma_sync", "loads": "cp_async", "stages": stages},
-        "test",
-    )
-    ready, _, _ = ready_to_build(design, chip)
-    return family_of(design).build(ready, chip.identity.instruction_set)
+def generated(chip: HardwareConfig, **parameters: Any) -> KernelTrace:
+    """A GEMM of 128x128 tiles by 4 warps."""
+    design = {"kind": "gemm", "m": 2048, "n": 2048, "k": 1024, "dtype": "fp16", "warps": 4} | parameters
+    ready, _, _ = ready_to_build(parse_design(design, "test"), chip)
+    return family_of(ready).build(ready, chip.identity.instruction_set)
 
 
-def test_is_the_gain_of_more_stages_that_of_the_design_that_has_them(chip: HardwareConfig) -> None:
-    replay = replay_trace(deeper(2, chip), chip, FEW_SMS, profile=True)
+WAITING = {"multiply": "mma_sync", "loads": "cp_async", "tile": {"m": 128, "n": 128, "k": 32}}
+BULK = {"stages": 3, "tile": {"m": 128, "n": 128, "k": 64}}
+MENDED: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
+    "two stages": (WAITING | {"stages": 2}, WAITING | {"stages": 4}, "too_few_stages"),
+    "boxes of 16 bytes": (BULK | {"swizzle_bytes": 0}, BULK | {"swizzle_bytes": 128}, "small_boxes"),
+    "boxes of 32 bytes": (BULK | {"swizzle_bytes": 32}, BULK | {"swizzle_bytes": 128}, "small_boxes"),
+}
+"""A design, the design that does as advised, and the rule that should say so."""
+
+
+@pytest.mark.parametrize("name", MENDED)
+def test_is_the_gain_that_of_the_design_that_does_as_advised(name: str, chip: HardwareConfig) -> None:
+    bad, good, rule = MENDED[name]
+    replay = replay_trace(generated(chip, **bad), chip, FEW_SMS, profile=True)
     case = Case(project_replay(replay, chip, 0.0), replay, annotate(replay, chip), chip, FEW_SMS)
     first = advise_on(case)[0]
-    assert first.rule == "too_few_stages" and first.evidence["more_stages"] == 2
-    truth = project_replay(replay_trace(deeper(4, chip), chip, FEW_SMS), chip, 0.0).cycles
-    assert first.cycles == pytest.approx(truth, rel=0.01)
+    assert first.rule == rule
+    truth = project_replay(replay_trace(generated(chip, **good), chip, FEW_SMS), chip, 0.0).cycles
+    assert first.cycles == pytest.approx(truth, rel=0.05)
