@@ -20,7 +20,7 @@ def with_copies_ahead(trace: KernelTrace, n_groups: int) -> KernelTrace:
     """Every group of copies is issued in the place of the one ``n_groups`` before it, the first ones at the front; waits allow
     as many more groups to be pending, so that they wait for the same copies as before. Shared memory grows by as many
     groups."""
-    base = _mnemonics(trace)
+    base = mnemonics(trace)
     streams = tuple(tuple(_ahead(stream, base, n_groups) for stream in warps) for warps in trace.streams)
     waits = np.zeros(len(base), bool)
     for stream in (s for warps in trace.streams for s in warps):
@@ -33,7 +33,7 @@ def with_copies_ahead(trace: KernelTrace, n_groups: int) -> KernelTrace:
 
 def group_bytes(trace: KernelTrace) -> int:
     """Shared memory that the largest group of copies fills, bytes of a CTA; 0 without groups."""
-    base = _mnemonics(trace)
+    base = mnemonics(trace)
     if COMMIT not in base:
         return 0
     largest = 0
@@ -47,7 +47,7 @@ def group_bytes(trace: KernelTrace) -> int:
 
 def groups_per_stage(trace: KernelTrace) -> int:
     """Groups that a stage of the pipeline is copied in: commits between two waits for copies, most often."""
-    base = _mnemonics(trace)
+    base = mnemonics(trace)
     between: Counter[int] = Counter()
     for stream in (s for warps in trace.streams for s in warps):
         waits = np.flatnonzero(_waits_for_copies(stream, base)[stream.instruction])
@@ -56,7 +56,7 @@ def groups_per_stage(trace: KernelTrace) -> int:
     return between.most_common(1)[0][0] if between else 1
 
 
-def _mnemonics(trace: KernelTrace) -> np.ndarray:
+def mnemonics(trace: KernelTrace) -> np.ndarray:
     return np.array([opcode.split(".")[0] for opcode in trace.static.opcode])
 
 
@@ -72,8 +72,6 @@ def _bytes_of_groups(stream: Stream, base: np.ndarray, width: np.ndarray) -> np.
 
 
 def _ahead(stream: Stream, base: np.ndarray, n_groups: int) -> Stream:
-    """The stream in its new order. An instruction goes before another (``where``): copies before the first one of the group
-    whose place they take, or, each group with a commit, to the front; then what stays (``turn``)."""
     kind = base[stream.instruction]
     commits = np.flatnonzero(kind == COMMIT)
     if not len(commits):
@@ -82,13 +80,22 @@ def _ahead(stream: Stream, base: np.ndarray, n_groups: int) -> Stream:
     copies = np.flatnonzero((kind == COPY) & (group < len(commits)))
     first_of = commits.copy()
     np.minimum.at(first_of, group[copies], copies)
-    n_front = min(n_groups, len(commits))
-    target = group[copies] - n_groups
-    index = np.concatenate([np.arange(len(stream)), np.full(n_front, commits[0])])
+    return moved_ahead(stream, copies, group[copies], first_of, n_groups, closed_by=int(commits[0]))
+
+
+def moved_ahead(
+    stream: Stream, pieces: np.ndarray, group: np.ndarray, first_of: np.ndarray, n_groups: int, closed_by: int | None = None
+) -> Stream:
+    """The stream with its ``pieces`` (places, with their ``group``) before the first one of the group ``n_groups`` earlier
+    (``first_of``, places), those of the first groups at the front, each with a copy of the instruction ``closed_by``."""
+    n_front = min(n_groups, len(first_of)) if closed_by is not None else 0
+    target = group - n_groups
+    index = np.concatenate([np.arange(len(stream)), np.full(n_front, closed_by or 0)])
+    # Instructions that go before the same one (where) take turns; what stays comes last.
     where, turn, among = index.copy(), np.full(len(index), STAYS), np.zeros(len(index), np.int64)
-    where[copies] = first_of[np.maximum(target, 0)]
-    turn[copies] = np.where(target >= 0, TAKES_PLACE, TO_FRONT)
-    among[copies] = np.where(target >= 0, 0, 2 * group[copies])
+    where[pieces] = first_of[np.maximum(target, 0)]
+    turn[pieces] = np.where(target >= 0, TAKES_PLACE, TO_FRONT)
+    among[pieces] = np.where(target >= 0, 0, 2 * group)
     where[len(stream) :], turn[len(stream) :], among[len(stream) :] = first_of[0], TO_FRONT, 2 * np.arange(n_front) + 1
     chosen = index[np.lexsort((index, among, turn, where))]
     return Stream(stream.instruction[chosen], stream.active[chosen], stream.event[chosen])

@@ -94,6 +94,7 @@ WAITING = {"multiply": "mma_sync", "loads": "cp_async", "tile": {"m": 128, "n": 
 BULK = {"stages": 3, "tile": {"m": 128, "n": 128, "k": 64}}
 MENDED: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "two stages": (WAITING | {"stages": 2}, WAITING | {"stages": 4}, "too_few_stages"),
+    "two stages of bulk copies": (BULK | {"stages": 2}, BULK | {"stages": 3}, "too_few_stages"),
     "boxes of 16 bytes": (BULK | {"swizzle_bytes": 0}, BULK | {"swizzle_bytes": 128}, "small_boxes"),
     "boxes of 32 bytes": (BULK | {"swizzle_bytes": 32}, BULK | {"swizzle_bytes": 128}, "small_boxes"),
 }
