@@ -56,8 +56,8 @@ class Projection:
         row |= {"clock_mhz": self.clock_mhz, "bound_by": self.bound_by, "waves": self.waves, "tail_fraction": self.tail_fraction}
         row |= {name: self.occupancy[name] for name in ("occupancy", "ctas_per_sm") if name in self.occupancy}
         row |= {"warp_instructions": self.warp_instructions}
-        groups = {"smem": self.smem, "bytes": self.bytes, "cycle_stack": self.cycle_stack, "stalls": self.stalls}
-        for group, values in (groups | {"bounds": self.bounds}).items():
+        for group in ("smem", "bytes", "cycle_stack", "stalls", "bounds"):
+            values: Mapping[str, float] = getattr(self, group)
             row |= {f"{group}_{name}": value for name, value in values.items()}
         return row
 

@@ -20,7 +20,8 @@ def software(results: StudyResults) -> Table | None:
     frame = _on_designs(results)
     if frame.empty:
         return None
-    rows, marked = [], set()
+    rows: list[list[str]] = []
+    marked: set[int] = set()
     for (kernel, design), group in frame.groupby(["kernel", "design"], sort=False):
         if design == group["base_design"].iloc[0]:
             marked.add(len(rows))
