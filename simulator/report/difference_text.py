@@ -12,8 +12,8 @@ from rich.text import Text
 from simulator.projection.difference import Change, Difference
 from simulator.projection.expectation import Check
 from simulator.projection.sarif import sentence
-from simulator.report.format import number, percent, plural, scaled, signed_percent, whole, words
-from simulator.validation.profiler_comparison import ProfilerComparison, Row
+from simulator.report.format import percent, plural, scaled, signed_percent, whole, words
+from simulator.validation.profiler_comparison import ProfilerComparison
 
 MOST_ROWS = 8
 """Of each table on a terminal; the JSON document has all."""
@@ -34,7 +34,7 @@ def _parts(d: Difference, a: str, b: str) -> Iterator[RenderableType]:
     yield from _table("Lower bounds, cycles", d.bounds, whole)
     yield from _table("Bytes moved", d.bytes, lambda value: scaled(value, "B"))
     yield from _table("Stall cycles by instruction", d.code, whole)
-    yield from _table("Other figures", d.figures, number)
+    yield from _table("Other figures", d.figures, lambda value: f"{value:,.6g}")
     for key, (old, new) in d.texts.items():
         yield Text(f"{words(key)}: {words(old)} -> {words(new)}")
 
@@ -73,20 +73,11 @@ def render_profiler(found: ProfilerComparison) -> RenderableType:
     for row in (row for row in found.rows if row.measured or row.projected):
         error = "-" if row.error is None else signed_percent(100 * row.error)
         style = "bold yellow" if row.explains else ""
-        table.add_row(row.projection, *_spoken(row), error, SPOKEN_UNITS.get(row.unit, (1, row.unit))[1], style=style)
+        measured, projected, unit = row.shown()
+        table.add_row(row.projection, measured, projected, error, unit, style=style)
     parts: list[RenderableType] = [Text.assemble((found.kernel, "bold"), f", launch {found.launch} of the CSV"), table]
     parts.append(Text(found.explanation[:1].upper() + found.explanation[1:], style="bold green"))
     if found.unknown:
         n_unknown = plural(len(found.unknown), "measured figure")
         parts.append(Text(f"{n_unknown} without a counterpart in the projection", style="dim"))
     return Group(*parts)
-
-
-SPOKEN_UNITS = {"second": (1e6, "us"), "hertz": (1e-6, "MHz")}
-"""Factor and name of units that are written as a projection writes them."""
-
-
-def _spoken(row: Row) -> tuple[str, str]:
-    """Measured and projected, in the unit that is shown."""
-    factor, _ = SPOKEN_UNITS.get(row.unit, (1, row.unit))
-    return number(row.measured * factor), number(row.projected * factor)

@@ -26,11 +26,6 @@ def whole(value: float) -> str:
     return f"{value:,.0f}" if math.isfinite(value) else "-"
 
 
-def number(value: float) -> str:
-    """412345.4 -> "412,345", 0.65582 -> "0.6558": four significant digits, and every digit before the point."""
-    return whole(value) if abs(value) >= 1000 or value == int(value) else f"{value:.4g}"
-
-
 def scaled(value: float, unit: str = "") -> str:
     """334036992 -> "334 M"; three significant digits and a decimal prefix."""
     if not math.isfinite(value):

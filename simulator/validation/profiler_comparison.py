@@ -48,6 +48,21 @@ class Row:
     effect: float | None = None
     explains: bool = False
 
+    def shown(self) -> tuple[str, str, str]:
+        """Measured, projected and their unit as texts, times in us and clocks in MHz."""
+        factor, unit = SHOWN_UNITS.get(self.unit, (1.0, self.unit))
+        measured, projected = (_digits(value * factor) for value in (self.measured, self.projected))
+        return measured, projected, unit
+
+
+SHOWN_UNITS = {"second": (1e6, "us"), "hertz": (1e-6, "MHz")}
+"""Factor and name of units that are written as a projection writes them."""
+
+
+def _digits(value: float) -> str:
+    """Every digit before the point, four significant ones at least."""
+    return f"{value:,.0f}" if abs(value) >= 1000 or value == int(value) else f"{value:.4g}"
+
 
 @dataclass(frozen=True)
 class ProfilerComparison:
@@ -72,11 +87,11 @@ class ProfilerComparison:
     def _repr_html_(self) -> str:
         """Figures that either side has, and what explains a difference."""
         shown = [row for row in self.rows if row.measured or row.projected]
-        lines = [(r.projection, f"{r.measured:,.6g}", f"{r.projected:,.6g}", _percent(r.error), r.unit) for r in shown]
+        lines = [(row.projection, *row.shown(), _percent(row.error)) for row in shown]
         return html_card(f"{self.kernel}, launch {self.launch} of the CSV", self.explanation, {"figures": [HEAD, *lines]})
 
 
-HEAD = ("", "measured", "projected", "error", "unit")
+HEAD = ("", "measured", "projected", "unit", "error")
 
 
 def _percent(error: float | None) -> str:
