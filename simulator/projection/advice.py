@@ -36,6 +36,8 @@ SPILL_SHARE = 0.005
 REREAD = 1.3
 CLIFF = 0.25
 MOST_MORE_STAGES = 8
+PATIENCE = 2
+"""Stages without a gain before no more are tried: one may cost a CTA per SM, and the next make up for it."""
 ASYNCHRONOUS = ("UTMALDG", "LDGSTS", "UBLKCP")
 
 
@@ -175,9 +177,10 @@ def _more_stages(case: Case) -> tuple[int, float]:
         if deeper is None or deeper.smem_bytes_per_cta > case.hw.shared_memory.max_per_cta_bytes:
             break
         cycles = case.cycles_with(deeper)
-        if cycles > best[1] * (1 - SMALLEST_GAIN):
+        if cycles <= best[1] * (1 - SMALLEST_GAIN):
+            best = n_stages, cycles
+        elif n_stages - best[0] >= PATIENCE:
             break
-        best = n_stages, cycles
     return best
 
 

@@ -17,7 +17,11 @@ TILE = {"m": 128, "n": 128, "k": 64}
 STAGE_BYTES = 2 * 128 * 64 * 2
 BY_BULK = {"stages": 2}
 BY_THREADS = {"stages": 2, "loads": "cp_async", "multiply": "mma_sync"}
-ONE_STAGE, SPECIALISED = {"stages": 1}, {"stages": 3, "producer_warps": 4}
+BY_A_WARP = {"stages": 2, "producer_warps": 4}
+ONE_STAGE = {"stages": 1}
+TURNS = {"schedule": "ping_pong", "persistent": True, "m": 2048, "n": 2048, "tile": {"m": 64, "n": 128, "k": 64}}
+PING_PONG = {"stages": 3, "producer_warps": 4, "warps": 8} | TURNS
+"""Consumers that take turns wait for every second tile's stages alone."""
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +35,7 @@ def generated(chip: HardwareConfig, changes: dict[str, object]) -> KernelTrace:
     return family_of(ready).build(ready, chip.identity.instruction_set)
 
 
-@pytest.mark.parametrize("design", [BY_BULK, BY_THREADS])
+@pytest.mark.parametrize("design", [BY_BULK, BY_THREADS, BY_A_WARP])
 @pytest.mark.parametrize("n_more", [1, 2])
 def test_is_every_instruction_still_executed(design: dict[str, object], n_more: int, chip: HardwareConfig) -> None:
     before = generated(chip, design)
@@ -63,6 +67,6 @@ def test_waits_every_warp_for_the_copies_that_it_waited_for(n_more: int, chip: H
     assert len(set(waited)) == 1
 
 
-@pytest.mark.parametrize("design", [ONE_STAGE, SPECIALISED])
+@pytest.mark.parametrize("design", [ONE_STAGE, PING_PONG])
 def test_is_a_ring_that_is_not_understood_left_alone(design: dict[str, object], chip: HardwareConfig) -> None:
     assert with_stages(generated(chip, design), 1) is None

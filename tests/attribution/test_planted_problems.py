@@ -92,9 +92,11 @@ def generated(chip: HardwareConfig, **parameters: Any) -> KernelTrace:
 
 WAITING = {"multiply": "mma_sync", "loads": "cp_async", "tile": {"m": 128, "n": 128, "k": 32}}
 BULK = {"stages": 3, "tile": {"m": 128, "n": 128, "k": 64}}
+COPIER = {"producer_warps": 4, "warps": 8, "tile": {"m": 128, "n": 256, "k": 32}, "k": 2048}
 MENDED: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "two stages": (WAITING | {"stages": 2}, WAITING | {"stages": 4}, "too_few_stages"),
     "two stages of bulk copies": (BULK | {"stages": 2}, BULK | {"stages": 3}, "too_few_stages"),
+    "two stages of a warp that copies": (COPIER | {"stages": 2}, COPIER | {"stages": 5}, "too_few_stages"),
     "boxes of 16 bytes": (BULK | {"swizzle_bytes": 0}, BULK | {"swizzle_bytes": 128}, "small_boxes"),
     "boxes of 32 bytes": (BULK | {"swizzle_bytes": 32}, BULK | {"swizzle_bytes": 128}, "small_boxes"),
 }
