@@ -72,7 +72,7 @@ def _legal(card: TileCard) -> Iterator[RenderableType]:
         change = ", ".join(
             f"{amount:+,} {'bytes of shared memory' if name == 'smem' else name}" for name, amount in cliff.change.items()
         )
-        table.add_row("Next cliff", plural(cliff.ctas_per_sm, "CTA"), f"per SM with {change}")
+        table.add_row("Next cliff", plural(cliff.ctas_per_sm, "CTA") if cliff.ctas_per_sm else "no CTA", f"per SM with {change}")
     yield table
     if card.accesses:
         yield from _accesses(card.accesses)
