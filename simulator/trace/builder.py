@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import cast
 
 import numpy as np
 
@@ -104,8 +105,8 @@ class _DistinctRows:
     def places(self, rows: np.ndarray) -> np.ndarray:
         """Place of each row of a table among the distinct ones, int64."""
         void = np.ascontiguousarray(rows).view(np.dtype((np.void, rows.itemsize * rows.shape[1]))).ravel()
-        known = self._place
-        return np.array([known.setdefault(row, len(known)) for row in void.tolist()], np.int64)
+        known, contents = self._place, cast("list[bytes]", void.tolist())
+        return np.array([known.setdefault(row, len(known)) for row in contents], np.int64)
 
     def rows(self) -> np.ndarray:
         """The distinct rows, int64 [n, columns]."""

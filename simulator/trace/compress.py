@@ -77,7 +77,8 @@ def expand_streams(c: CompressedStreams) -> list[Stream]:
     streams = []
     for i, s in enumerate(c.sequence):
         event = np.cumsum(c.event[c.event_start[i] : c.event_start[i + 1]], dtype=np.int32)
-        streams.append(Stream(*sequences[s], event))
+        instruction, active = sequences[s]
+        streams.append(Stream(instruction, active, event))
     return streams
 
 

@@ -63,8 +63,9 @@ class Contents:
     def distinct(self, n_bytes: int) -> np.ndarray:
         """The elements of a buffer of ``n_bytes`` bytes as an array of ``dtype``, equal ones once."""
         n_elements = n_bytes // self.dtype.itemsize
-        first = np.arange(0, n_elements, self.repeat * CHUNK, dtype=np.int64)
-        parts = [self.element(np.arange(at, min(n_elements, at + self.repeat * CHUNK), self.repeat)) for at in first]
+        step = self.repeat * CHUNK
+        ranges = [(at, min(n_elements, at + step)) for at in range(0, n_elements, step)]
+        parts = [self.element(np.arange(first, end, self.repeat, dtype=np.int64)) for first, end in ranges]
         return np.concatenate(parts) if parts else np.zeros(0, self.dtype)
 
     def read(self, offsets: np.ndarray, n_bytes: int) -> np.ndarray:

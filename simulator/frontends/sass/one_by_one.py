@@ -91,9 +91,9 @@ def _digest(entries: list[np.ndarray], events: np.recarray, local: np.ndarray) -
     for warp in entries:
         row, _, event = entry_columns(warp)
         digest.update(len(warp).to_bytes(8, "little"))
-        digest.update(warp)
+        digest.update(warp.tobytes())
         if len(local):
             digest.update(events["address"][event[np.isin(row, local) & (event >= 0)]].tobytes())
     for name in FIXED:
-        digest.update(np.ascontiguousarray(events[name]))
+        digest.update(events[name].tobytes())
     return digest.digest()
