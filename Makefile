@@ -7,7 +7,7 @@ MEASURED := projections/validation
 PREDICTIONS ?= out/kernels.csv
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint validate bench accuracy vendor-gap studies clean
+.PHONY: help demo test lint validate bench accuracy vendor-gap published studies clean
 
 help:
 	@echo "make demo      install, then project real kernels on the H200 model beside what silicon measured"
@@ -17,6 +17,7 @@ help:
 	@echo "make bench     speed of the engine (warp instructions per second) and of the tuner's screen (designs per second)"
 	@echo "make studies   run the trade studies of projections/ again (minutes)"
 	@echo "make accuracy  dashboard, error table, intervals and the README's accuracy table from the results of make validate"
+	@echo "make published  tuned designs, projected, beside published times of other chips (minutes)"
 	@echo "make vendor-gap  compiled kernels, projected, beside the vendor's library (minutes)"
 
 $(BIN)/python:
@@ -58,6 +59,9 @@ accuracy: $(VENV)/.installed-run
 vendor-gap: $(VENV)/.installed-run
 	$(BIN)/python -m simulator.report.vendor_gap --hw h200 --jobs $(JOBS) --output projections/vendor_gap \
 	    --run $(MEASURED)/kernels.csv.gz $(MEASURED)/cubins.tar.xz --run $(MEASURED)/ladder.csv.gz $(MEASURED)/ladder_cubins.tar.xz
+
+published: $(VENV)/.installed-run
+	$(BIN)/python -m simulator.tuning.published_measurements $(MEASURED)/published --jobs $(JOBS)
 
 STUDIES := shared_memory_and_tensor_rate dram_and_l2 next_chip
 

@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 
 FAILED = 1
 DEFAULT_FAMILY = "gemm"
-FAMILY_HELP = "What to tune (gemm, attention), with its problem as options: --m 4096 --n 4096 --k 4096 --dtype bf16."
+FAMILY_HELP = (
+    "What to tune (gemm, convolution, attention, layer_norm, rms_norm, softmax), with its problem as options: "
+    "--m 4096 --n 4096 --k 4096 --dtype bf16."
+)
 ENVELOPE_HELP = "What a design may lose at another shape and still hold there (kept in the database)."
 
 

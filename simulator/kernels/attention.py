@@ -11,6 +11,7 @@ from simulator.kernels import attention_plain, attention_specialized
 from simulator.kernels.attention_design import AttentionDesign
 from simulator.kernels.attention_operands import allocate
 from simulator.kernels.attention_tiles import divide, n_ctas, units
+from simulator.kernels.gemm_design import REGISTERS_BESIDE
 from simulator.kernels.legality import variants
 from simulator.kernels.sampling import Extent
 from simulator.kernels.writer import KernelWriter
@@ -24,16 +25,6 @@ SECOND_KERNEL = "the parts of a split sequence are added by a second kernel, whi
 def build(design: AttentionDesign, instruction_set: str, extent: Extent | None = None) -> KernelTrace:
     """The kernel that a compiler would make of ``design`` for chips that execute ``instruction_set``; ``extent``: how much
     of each CTA's work it does."""
-    return _part(design, instruction_set, extent) if extent is not None else _whole(design, instruction_set, None)
-
-
-@lru_cache(maxsize=2)
-def _part(design: AttentionDesign, instruction_set: str, extent: Extent) -> KernelTrace:
-    """Parts are asked for more than once: to be simulated and to be looked at."""
-    return _whole(design, instruction_set, extent)
-
-
-def _whole(design: AttentionDesign, instruction_set: str, extent: Extent | None) -> KernelTrace:
     launch = Launch((n_ctas(design, extent), 1, 1), (32 * design.n_warps, 1, 1), (1, 1, 1), design.smem_bytes)
     kernel = KernelWriter(f"attention_{design.method}_{design.dtype}", instruction_set, launch)
     operands = allocate(design, kernel)
@@ -69,9 +60,11 @@ def resources(design: AttentionDesign) -> tuple[int, int, int]:
 
 
 def _launch_registers(design: AttentionDesign, kernel: KernelWriter) -> int:
-    """Registers per thread at launch: the mean of what the roles keep, where warpgroups move registers."""
+    """Registers per thread at launch: the mean of what the roles keep, where warpgroups move registers; else every warp, that
+    of a producer too, has what a multiplying one needs."""
     if design.producer_warps != GROUP_WARPS:
-        return min(kernel.live_registers(), design.max_registers)
+        least = design.matrix_registers + REGISTERS_BESIDE if design.producer_warps else 0
+        return max(least, min(kernel.live_registers(), design.max_registers))
     consumer, producer = design.role_registers
     return (consumer * design.warpgroups + producer) // (design.warpgroups + 1) // 8 * 8
 

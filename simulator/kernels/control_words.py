@@ -108,7 +108,8 @@ def schedule(instructions: Sequence[Instruction], pending: Pending) -> None:
             at, to_guard = pending.ready.get(value, (0, False))
             late = GUARD_DISTANCE - DISTANCE if to_guard and value is one.guard else 0
             start = max(start, at + late)
-        _lengthen(instructions[:i], start - pending.cycle)
+        if start > pending.cycle:
+            _lengthen(instructions[:i], start - pending.cycle)
         one.wait_mask |= _waits(one, pending)
         for board in range(N_SCOREBOARDS):
             if one.wait_mask >> board & 1:
@@ -116,6 +117,44 @@ def schedule(instructions: Sequence[Instruction], pending: Pending) -> None:
         one.stall = max(one.stall, LEAST_STALLS.get(one.base, 1))
         _note_results(one, pending, start, runs[i])
         pending.cycle = start + one.stall
+
+
+Placed = tuple[tuple[int, int, int, int], ...]
+"""(stall, write scoreboard, read scoreboard, wait mask) of each instruction."""
+PLACED_CODES = 8
+_placed: dict[tuple[object, ...], Placed] = {}
+"""Of the last codes, by ``_shape``: parts of one kernel's work differ in what they execute, not in their code."""
+
+
+def place(blocks: Sequence[tuple[Sequence[Instruction], bool]]) -> None:
+    """Set the control words of ``blocks`` (instructions, is a loop), which run one after another."""
+    key = _shape(blocks)
+    code = [one for instructions, _ in blocks for one in instructions]
+    if key in _placed:
+        for one, words in zip(code, _placed[key], strict=True):
+            one.stall, one.write_scoreboard, one.read_scoreboard, one.wait_mask = words
+        return
+    pending = Pending()
+    for instructions, is_loop in blocks:
+        schedule(instructions, pending)
+        if is_loop:
+            schedule(instructions, pending)
+    while len(_placed) >= PLACED_CODES:
+        del _placed[next(iter(_placed))]
+    _placed[key] = tuple((one.stall, one.write_scoreboard, one.read_scoreboard, one.wait_mask) for one in code)
+
+
+def _shape(blocks: Sequence[tuple[Sequence[Instruction], bool]]) -> tuple[object, ...]:
+    """All of a code that its control words depend on: values are told apart by where they first occur."""
+    numbers: dict[Value, tuple[int, str]] = {}
+
+    def number(values: Iterable[Value]) -> tuple[tuple[int, str], ...]:
+        return tuple([numbers.setdefault(value, (len(numbers), value.kind)) for value in values])
+
+    def shape(one: Instruction) -> tuple[object, ...]:
+        return one.opcode, number(one.writes), number(one.operands), one.guard is None, one.argument, one.stall
+
+    return tuple((is_loop, *map(shape, instructions)) for instructions, is_loop in blocks)
 
 
 def _runs(instructions: Sequence[Instruction]) -> list[str]:

@@ -18,12 +18,16 @@ from simulator.trace.kernel_trace import KernelTrace
 
 MOST_KINDS = 64
 """Kinds of tiles that are told apart where threads compute addresses."""
+KINDS_OF_A_PART = 2
+"""The same in a part of the work, from which a whole is estimated: against 64 kinds, times of four layers move by
+0.1 to 2.7 %, what single-step changes gain by 4 points at most, and the part is made 5 to 20 times as fast."""
 
 
 def build(design: ConvolutionDesign, instruction_set: str, extent: Extent | None = None) -> KernelTrace:
     """The kernel that a compiler would make of ``design`` for chips that execute ``instruction_set``; ``extent``: how much
     of each CTA's work it does."""
-    works = [part for work in divide(design, extent) for part in _by_code(design, work)]
+    kinds = MOST_KINDS if extent is None else KINDS_OF_A_PART
+    works = [part for work in divide(design, extent) for part in _by_code(design, work, kinds)]
     return gemm.write_product("convolution", design, instruction_set, allocate, works, _warnings(design))
 
 
@@ -48,14 +52,14 @@ def _warnings(design: ConvolutionDesign) -> tuple[str, ...]:
     )
 
 
-def _by_code(design: ConvolutionDesign, work: Work) -> list[Work]:
+def _by_code(design: ConvolutionDesign, work: Work, most: int) -> list[Work]:
     """CTAs that execute the same: those of one split of k, and with the same pattern of pixels where threads compute
     addresses."""
     if design.is_product:
         return [work]
     keys = [work.k]
     if design.loads == "cp_async":
-        keys.append(tile_kinds(design, work.m, MOST_KINDS))
+        keys.append(tile_kinds(design, work.m, most))
     _, number = np.unique(np.concatenate(keys), axis=1, return_inverse=True)
     parts = [np.flatnonzero(number.ravel() == kind) for kind in range(int(number.max()) + 1)]
     return [replace(work, members=work.members[p], m=work.m[:, p], n=work.n[:, p], k=work.k[:, p]) for p in parts]

@@ -7,6 +7,7 @@ the filter. A is never stored: each step over k copies the pixels of a tile unde
 from __future__ import annotations
 
 import math
+import re
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
@@ -29,12 +30,15 @@ class Padding(Section):
 
 
 def _both(value: Any) -> Any:
-    """One number stands for both dimensions."""
+    """One number stands for both dimensions; text is height x width."""
+    if isinstance(value, str) and re.fullmatch(r"\d+x\d+", value):
+        height, width = value.split("x")
+        return {"height": int(height), "width": int(width)}
     return {"height": value, "width": value} if isinstance(value, int) else value
 
 
 Pair = Annotated[Plane, BeforeValidator(_both)]
-"""1 or {height: 1, width: 2}"""
+"""1, 1x2 or {height: 1, width: 2}"""
 
 
 class ConvolutionExtents(Section):
@@ -49,24 +53,6 @@ class ConvolutionExtents(Section):
     stride: Pair = Plane(height=1, width=1)
     padding: Annotated[Padding, BeforeValidator(_both)] = Padding(height=0, width=0)
     dilation: Pair = Plane(height=1, width=1)
-
-
-class ConvolutionDesign(ProductDesign, ConvolutionExtents):
-    """A forward convolution: m output pixels, n filters, k channels under every tap. Each tap's channels are whole steps
-    of ``tile.k`` (the last of them may reach beyond the channels, and brings zeros)."""
-
-    multicast: Literal["none", "b"] = "none"
-    stream_k: Literal[False] = False
-    dtype: Dtype = "bf16"
-    weights: None = None
-    a_from: Literal["shared"] = "shared"
-    stages: int = Field(default=3, ge=2, le=32, description="Buffers of A and B in shared memory.")
-
-    @property
-    def problem(self) -> str:
-        """Images and filters, in words."""
-        image = f"{self.batch}x{self.image.height}x{self.image.width}x{self.channels}"
-        return f"{image} by {self.filters} {self.filter.height}x{self.filter.width} filters"
 
     @property
     def output(self) -> tuple[int, int]:
@@ -91,6 +77,30 @@ class ConvolutionDesign(ProductDesign, ConvolutionExtents):
         return self.filter.height * self.filter.width
 
     @property
+    def is_product(self) -> bool:
+        """Whether A is the image as it lies in memory: one tap that sees every pixel once."""
+        steps = (self.stride.height, self.stride.width, self.padding.height, self.padding.width)
+        return self.taps == 1 and steps == (1, 1, 0, 0)
+
+
+class ConvolutionDesign(ProductDesign, ConvolutionExtents):
+    """A forward convolution: m output pixels, n filters, k channels under every tap. Each tap's channels are whole steps
+    of ``tile.k`` (the last of them may reach beyond the channels, and brings zeros)."""
+
+    multicast: Literal["none", "b"] = "none"
+    stream_k: Literal[False] = False
+    dtype: Dtype = "bf16"
+    weights: None = None
+    a_from: Literal["shared"] = "shared"
+    stages: int = Field(default=3, ge=2, le=32, description="Buffers of A and B in shared memory.")
+
+    @property
+    def problem(self) -> str:
+        """Images and filters, in words."""
+        image = f"{self.batch}x{self.image.height}x{self.image.width}x{self.channels}"
+        return f"{image} by {self.filters} {self.filter.height}x{self.filter.width} filters"
+
+    @property
     def m(self) -> int:
         """Output pixels."""
         rows, columns = self.output
@@ -104,9 +114,3 @@ class ConvolutionDesign(ProductDesign, ConvolutionExtents):
     def k(self) -> int:
         """Channels and taps, with each tap's channels in whole steps."""
         return self.channels if self.taps == 1 else self.taps * math.ceil(self.channels / self.tile.k) * self.tile.k
-
-    @property
-    def is_product(self) -> bool:
-        """Whether A is the image as it lies in memory: one tap that sees every pixel once."""
-        steps = (self.stride.height, self.stride.width, self.padding.height, self.padding.width)
-        return self.taps == 1 and steps == (1, 1, 0, 0)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from simulator.kernels.convolution_design import ConvolutionDesign
+from simulator.kernels.convolution_design import ConvolutionDesign, ConvolutionExtents
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ def tap_ranges(extent: int, n_outputs: int, taps: int, stride: int, padding: int
     return found
 
 
-def taps_of(design: ConvolutionDesign) -> tuple[list[TapRange], list[TapRange]]:
+def taps_of(design: ConvolutionExtents) -> tuple[list[TapRange], list[TapRange]]:
     """Taps along the height and along the width."""
     d = design
     rows, columns = d.output
@@ -42,13 +42,13 @@ def taps_of(design: ConvolutionDesign) -> tuple[list[TapRange], list[TapRange]]:
     )
 
 
-def pixels_read(design: ConvolutionDesign) -> int:
+def pixels_read(design: ConvolutionExtents) -> int:
     """Pixels that the taps read in all, each as often as a tap sees it; zeros of the padding are not read."""
     down, across = taps_of(design)
     return design.batch * sum(tap.n for tap in down) * sum(tap.n for tap in across)
 
 
-def pixels_needed(design: ConvolutionDesign) -> int:
+def pixels_needed(design: ConvolutionExtents) -> int:
     """Distinct pixels of the images that any tap reads."""
     down, across = taps_of(design)
     rows = {tap.pixel + i * design.stride.height for tap in down for i in range(tap.n)}

@@ -296,8 +296,10 @@ def _shared_memory(design: ProductDesign, hw: HardwareConfig) -> list[Violation]
 
 def _roles(design: ProductDesign, hw: HardwareConfig) -> list[Violation]:
     """Specialised warpgroups: what each role keeps must fit the register file together, and hold the accumulators."""
-    if design.producer_warps != GROUP_WARPS:
+    if not design.producer_warps:
         return []
+    if design.producer_warps != GROUP_WARPS:
+        return _accumulators(design, design.max_registers, "a thread")
     consumer, producer = role_registers(design)
     needed = (consumer * design.warpgroups + producer) * 32 * GROUP_WARPS
     found = []
@@ -314,16 +316,17 @@ def _roles(design: ProductDesign, hw: HardwareConfig) -> list[Violation]:
                 {"consumer_registers": fits},
             )
         )
-    if design.accumulators + WARPGROUP_REGISTERS > consumer:
-        found.append(
-            Violation(
-                "registers",
-                f"{design.accumulators} accumulators and {WARPGROUP_REGISTERS} others, "
-                f"{design.accumulators + WARPGROUP_REGISTERS} registers per thread, do not fit the {consumer} of a consumer",
-                design.accumulators + WARPGROUP_REGISTERS,
-                consumer,
-                f"tile n {design.tile.n // 2}",
-                {"tile.n": design.tile.n // 2},
-            )
-        )
-    return found
+    return found + _accumulators(design, consumer, "a consumer")
+
+
+def _accumulators(design: ProductDesign, registers: int, whose: str) -> list[Violation]:
+    """Accumulators and what a loop needs beside them in the ``registers`` of a multiplying thread."""
+    needed = design.accumulators + WARPGROUP_REGISTERS
+    if needed <= registers:
+        return []
+    message = (
+        f"{design.accumulators} accumulators and {WARPGROUP_REGISTERS} others, {needed} registers per thread, do not fit the "
+        f"{registers} of {whose}"
+    )
+    half = design.tile.n // 2
+    return [Violation("registers", message, needed, registers, f"tile n {half}", {"tile.n": half})]

@@ -7,7 +7,7 @@ import numpy as np
 from simulator.isa.effects import GROUP_WARPS
 from simulator.kernels.code_fragments import await_phase, begin_role, divide, read_launch, scalar_work, zero
 from simulator.kernels.control_words import Value
-from simulator.kernels.gemm_design import ProductDesign
+from simulator.kernels.gemm_design import REGISTERS_BESIDE, ProductDesign
 from simulator.kernels.gemm_epilogue_specialized import SpecializedEpilogue
 from simulator.kernels.gemm_multiply import multiply_adds, operand_events
 from simulator.kernels.gemm_operands import Operands, copy_slots, ring_events, write_copies
@@ -203,9 +203,10 @@ def build(design: ProductDesign, kernel: KernelWriter, operands: Operands, works
 
 
 def launch_registers(design: ProductDesign, live: int) -> int:
-    """Registers per thread at launch: the mean of what the roles keep, where warpgroups move registers."""
+    """Registers per thread at launch: the mean of what the roles keep, where warpgroups move registers; else every warp,
+    the producer's too, has what a multiplying one needs."""
     if design.producer_warps != GROUP_WARPS:
-        return live
+        return max(live, design.accumulators + REGISTERS_BESIDE)
     consumer, producer = role_registers(design)
     return (consumer * design.warpgroups + producer) // (design.warpgroups + 1) // 8 * 8
 

@@ -60,6 +60,14 @@ def resources(design: NormalizationDesign) -> tuple[int, int, int]:
     return _registers(design, kernel), design.threads, design.smem_bytes
 
 
+def code_of_row(design: NormalizationDesign) -> tuple[int, int, int]:
+    """(registers per thread, instructions of a warp for a row outside the loops of its passes, in one turn of each of them)."""
+    kernel = KernelWriter("row", "", Launch((1, 1, 1), (design.threads, 1, 1)))
+    code = _code(design, kernel)
+    inside = sum(len(block.instructions) for block in code.loops)
+    return _registers(design, kernel), sum(len(block.instructions) for block in code.body) - inside, inside
+
+
 def neighbours(design: NormalizationDesign) -> list[tuple[str, NormalizationDesign]]:
     """Single-step changes of a design, with what changes in words: first what usually is worth most."""
     access = design.access_bytes

@@ -59,6 +59,7 @@ class RowCode:
         self.inverse_n: Value | None = None
         self.n_guards: list[Value] = []
         self.body: list[Block] = []
+        self.loops: list[Block] = []
 
     def block(self, name: str, is_turn: bool = False) -> Block:
         """A block of the code of one row."""

@@ -40,7 +40,6 @@ class PassesRow(RowCode):
         self.out = self.bases(self.row)
         n = design.vectors * design.vector
         self.totals, self.squares = ([Value(name) for _ in range(n)] for name in ("total", "square"))
-        self.loops: list[Block] = []
         if design.kind == "softmax":
             self._softmax()
         else:

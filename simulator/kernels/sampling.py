@@ -30,7 +30,9 @@ class Sample:
 
 
 def choose_sample(whole: Extent, n_steps: int, n_units: int = 2) -> Sample:
-    """``n_steps`` and twice as many steps, ``n_units`` and one more unit, where the whole is larger than that."""
+    """``n_steps`` and twice as many steps, ``n_units`` and one more unit, where the whole is larger than that. Of short units
+    more are taken, for ``2 n_steps`` in all: what they write must outgrow the caches as the whole does."""
+    n_units = max(n_units, 2 * n_steps // max(1, whole.steps))
     cuts_steps = whole.steps > 3 * n_steps
     cuts_units = whole.units > n_units + 1
     steps, units = (n_steps if cuts_steps else whole.steps), (n_units if cuts_units else whole.units)

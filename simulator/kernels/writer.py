@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike
 
-from simulator.kernels.control_words import Instruction, Pending, Value, schedule
+from simulator.kernels.control_words import Instruction, Value, place
 from simulator.kernels.registers import live_registers
 from simulator.trace.builder import MAX_RANK, ClassStreams, assemble
 from simulator.trace.kernel_trace import LANES, NONE, Buffer, KernelTrace, Launch, Origin, StaticTable, TensorMap
@@ -253,12 +253,9 @@ class KernelWriter:
 
     def place(self) -> None:
         """Fix the control words and the static rows; call after the last block and before the first ``Warp.stream``."""
+        place([(block.instructions, block.is_loop) for block in self.blocks])
         first = 0
-        pending = Pending()
         for block in self.blocks:
-            schedule(block.instructions, pending)
-            if block.is_loop:
-                schedule(block.instructions, pending)
             block.first = first
             first += len(block)
 

@@ -99,8 +99,13 @@ def lower_static(static: StaticTable, timing: Timing) -> np.ndarray:
     table[:, I_WRITE] = static.write_scoreboard
     table[:, I_READ] = static.read_scoreboard
     table[:, I_WAIT] = static.wait_mask
-    for k, opcode in enumerate(static.opcode):
-        _lower_instruction(table[k], opcode, static.argument[k], timing)
+    known: dict[tuple[str, bytes], np.ndarray] = {}
+    for k, (opcode, argument) in enumerate(zip(static.opcode, static.argument, strict=True)):
+        kind = opcode, argument.tobytes()
+        if kind not in known:
+            known[kind] = np.zeros(STATIC_SIZE, np.int64)
+            _lower_instruction(known[kind], opcode, argument, timing)
+        table[k] += known[kind]
     return table
 
 

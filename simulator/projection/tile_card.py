@@ -16,7 +16,7 @@ from simulator.kernels.sampling import Sample, choose_sample
 from simulator.projection.html import html_card
 from simulator.projection.occupancy import Occupancy, occupancy
 from simulator.projection.plan import Budget
-from simulator.projection.sampled import SampledProjection, project_sampled
+from simulator.projection.sampled import Parts, SampledProjection, project_sampled
 from simulator.projection.tile_accesses import TileAccess, shared_accesses
 
 CARD_BUDGET = Budget(instructions=400_000, lines=50_000, fewest_sms=2)
@@ -190,8 +190,9 @@ def make_card(design: BaseModel, hw: HardwareConfig, library_us: float | None = 
     family = family_of(design)
     ready, resident, registers = ready_to_build(design, hw)
     sample = choose_sample(family.extent_of(ready), family.sample_steps)
-    projection = _project(family, ready, hw, resident, sample, _budgets(family)[0], settles_clock=True)
-    first = family.build(ready, hw.identity.instruction_set, sample.extents[0])
+    parts = _parts(family, ready, hw, resident)
+    projection = project_sampled(parts, sample, _budgets(family)[0])
+    first = parts.lowered(sample.extents[0]).trace
     seconds = projection.time_us / MEGA
     bound = max(projection.bounds.values())
     stalls = sorted(((n, s) for n, s in projection.stalls.items() if n != "selected"), key=lambda item: -item[1])
@@ -210,7 +211,7 @@ def make_card(design: BaseModel, hw: HardwareConfig, library_us: float | None = 
         bound_share=bound / projection.cycles,
         dram_share=_dram_share(family, design, hw, seconds),
         bottlenecks=tuple(stalls[:N_BOTTLENECKS]),
-        tried=tuple(_compare(family, design, ready, hw, resident, n_compared)) if n_compared else (),
+        tried=tuple(_compare(family, design, ready, parts, n_compared)) if n_compared else (),
         library_us=library_us,
         seconds=time.perf_counter() - started,
     )
@@ -220,7 +221,7 @@ def project_parts(ready: BaseModel, hw: HardwareConfig, resident: Occupancy) -> 
     """A design (as ``ready_to_build`` gives it) from parts of its work, at the fidelity of a card."""
     family = family_of(ready)
     sample = choose_sample(family.extent_of(ready), family.sample_steps)
-    return _project(family, ready, hw, resident, sample, _budgets(family)[0], settles_clock=True)
+    return project_sampled(_parts(family, ready, hw, resident), sample, _budgets(family)[0])
 
 
 def _dram_share(family: Family, design: BaseModel, hw: HardwareConfig, seconds: float) -> float | None:
@@ -229,20 +230,15 @@ def _dram_share(family: Family, design: BaseModel, hw: HardwareConfig, seconds: 
     return family.least_bytes(design) / seconds / hw.dram.peak_bytes_per_second
 
 
-def _project(
-    family: Family, design: Any, hw: HardwareConfig, resident: Occupancy, sample: Sample, budget: Budget, settles_clock: bool
-) -> SampledProjection:
-    return project_sampled(
-        lambda extent: family.build(design, hw.identity.instruction_set, extent), sample, hw, resident, budget, settles_clock
-    )
+def _parts(family: Family, ready: BaseModel, hw: HardwareConfig, resident: Occupancy) -> Parts:
+    return Parts(lambda extent: family.build(ready, hw.identity.instruction_set, extent), hw, resident)
 
 
-def _compare(
-    family: Family, design: BaseModel, ready: Any, hw: HardwareConfig, resident: Occupancy, n_compared: int
-) -> list[Suggestion]:
-    """Legal single-step changes, the one that saves most first; both sides run at the same, smallest fidelity."""
-    budget = _budgets(family)[1]
-    base = _project(family, ready, hw, resident, _comparison_sample(family, ready), budget, settles_clock=False)
+def _compare(family: Family, design: BaseModel, ready: Any, parts: Parts, n_compared: int) -> list[Suggestion]:
+    """Legal single-step changes, the one that saves most first; both sides run at the same, smallest fidelity. ``parts``: of
+    the design itself."""
+    hw, budget = parts.hw, _budgets(family)[1]
+    base = project_sampled(parts, _comparison_sample(family, ready), budget, settles_clock=False)
     found: list[Suggestion] = []
     for change, other in family.neighbours(design):
         if len(found) == n_compared:
@@ -252,7 +248,7 @@ def _compare(
                 continue
             other_ready, other_resident, _ = ready_to_build(other, hw)
             sample = _comparison_sample(family, other_ready)
-            p = _project(family, other_ready, hw, other_resident, sample, budget, settles_clock=False)
+            p = project_sampled(_parts(family, other_ready, hw, other_resident), sample, budget, settles_clock=False)
         except (UserError, Unsupported):
             continue
         found.append(Suggestion(change, float(1 - p.cycles / base.cycles), other.model_dump(mode="json", exclude_none=True)))

@@ -7,6 +7,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from simulator.kernels.families import family_of
 from simulator.report.format import duration, words
 from simulator.tuning.families import title
 from simulator.tuning.query import ENVELOPE, EXACT, Answer
@@ -18,7 +19,9 @@ from simulator.tuning.words import describe
 def render(tuned: Tuned, top: int) -> RenderableType:
     """The ranked table, and what it rests on."""
     table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 1))
-    for name in ("#", "design", "time", "TFLOP/s", "of bound", "occ.", "bound by"):
+    moves_data = family_of(tuned.best.design).moves_data
+    speed = "GB/s" if moves_data else "TFLOP/s"
+    for name in ("#", "design", "time", speed, "of bound", "occ.", "bound by"):
         is_text = name in ("design", "bound by")
         table.add_column(name, justify="left" if is_text else "right", no_wrap=name != "design")
     for number, one in enumerate(tuned.ranked[:top], start=1):
@@ -26,7 +29,7 @@ def render(tuned: Tuned, top: int) -> RenderableType:
             str(number),
             describe(as_json(one.design)),
             duration(one.time_us),
-            f"{one.tflops:,.0f}" if one.tflops >= 10 else f"{one.tflops:.2f}",
+            _speed(one.gigabytes_per_second if moves_data else one.tflops),
             f"{one.bound_share:.0%}",
             f"{one.occupancy:.0%}",
             words(one.bound_by),
@@ -40,6 +43,10 @@ def render(tuned: Tuned, top: int) -> RenderableType:
     if any(_adds(one.design) for one in tuned.ranked[:top]):
         lines.append(Text("Splits and streams of k add into C: it must be zero before; that is not in the time.", style="yellow"))
     return Group(*lines)
+
+
+def _speed(value: float) -> str:
+    return f"{value:,.0f}" if value >= 10 else f"{value:.2f}"
 
 
 def _adds(design: BaseModel) -> bool:

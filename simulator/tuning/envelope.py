@@ -176,10 +176,19 @@ class Neighbourhood:
 
 def _rivals(family: Tunable, problem: BaseModel, hw: HardwareConfig) -> Designs:
     """The screen's first of every kind of near-copies, from the space of the problem and of one with larger extents."""
-    larger = {name: min(LARGEST_EXTENT, value << MOST_STEPS) for name, value in shape_of(problem).items()}
     parts = []
-    for asked in (problem, with_shape(problem, larger)):
+    for asked in (problem, _larger(problem)):
         designs = family.space(asked, hw)
         order = screen(family, asked, designs, hw)
         parts.append(designs.take(designs.first_of(family.near, order)))
     return concatenate(parts)
+
+
+def _larger(problem: BaseModel) -> BaseModel:
+    """The problem with each extent MOST_STEPS factors of two larger, or fewer where there is no such problem."""
+    for n in range(MOST_STEPS, 0, -1):
+        try:
+            return with_shape(problem, {name: min(LARGEST_EXTENT, value << n) for name, value in shape_of(problem).items()})
+        except ValueError:
+            continue
+    return problem

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ValidationError
 from simulator.errors import UserError
 from simulator.hw.config import HardwareConfig
 from simulator.kernels.families import sentence_of
-from simulator.tuning import attention_space, gemm_columns, gemm_model, gemm_space
+from simulator.tuning import attention_space, convolution_space, gemm_columns, gemm_model, gemm_space, normalization_space
 from simulator.tuning.designs import Designs, Estimate
 
 
@@ -49,6 +49,18 @@ TUNABLE = {
         preference=gemm_space.preference,
         requirements=gemm_space.requirements,
     ),
+    "convolution": Tunable(
+        problem=convolution_space.ConvolutionProblem,
+        extents=("batch", "channels", "filters"),
+        space=convolution_space.space,
+        estimate=gemm_model.estimate,
+        design_of=gemm_columns.design_of,
+        row_of=gemm_columns.row_of,
+        near=gemm_space.NEAR,
+        steps=gemm_space.STEPS,
+        preference=gemm_space.preference,
+        requirements=convolution_space.requirements,
+    ),
     "attention": Tunable(
         problem=attention_space.AttentionProblem,
         extents=("batch", "seq_q", "seq_kv"),
@@ -61,6 +73,21 @@ TUNABLE = {
         preference=attention_space.preference,
         requirements=attention_space.requirements,
     ),
+    **{
+        kind: Tunable(
+            problem=normalization_space.NormalizationProblem,
+            extents=("rows", "columns"),
+            space=normalization_space.space,
+            estimate=normalization_space.estimate,
+            design_of=normalization_space.design_of,
+            row_of=normalization_space.row_of,
+            near=normalization_space.NEAR,
+            steps=normalization_space.STEPS,
+            preference=normalization_space.preference,
+            requirements=normalization_space.requirements,
+        )
+        for kind in ("layer_norm", "rms_norm", "softmax")
+    },
 }
 """By ``kind``."""
 
@@ -98,15 +125,21 @@ def shape_of(problem: BaseModel) -> dict[str, int]:
 
 
 def precision_of(problem: BaseModel) -> str:
-    """The dtype, and whatever else of a problem is neither an extent nor as usual: ``bf16 bias=true activation=gelu``."""
+    """The dtype, and whatever else of a problem is neither an extent nor as usual: ``bf16 bias=true activation=gelu``;
+    sections by their numbers, ``filter=3x3``."""
     family = family_of_problem(problem)
-    usual = {name: field.default for name, field in family.problem.model_fields.items()}
+    usual = {name: _plain(field.default) for name, field in family.problem.model_fields.items()}
     left_out = {"kind", "dtype", *family.extents}
     words = [str(problem.dtype)]  # type: ignore[attr-defined]
     for name, value in problem.model_dump(mode="json").items():
         if name not in left_out and value != usual[name]:
-            words.append(f"{name}={str(value).lower()}")
+            text = "x".join(map(str, value.values())) if isinstance(value, dict) else str(value).lower()
+            words.append(f"{name}={text}")
     return " ".join(words)
+
+
+def _plain(value: Any) -> Any:
+    return value.model_dump() if isinstance(value, BaseModel) else value
 
 
 def with_shape(model: BaseModel, shape: dict[str, int]) -> BaseModel:

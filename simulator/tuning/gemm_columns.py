@@ -1,12 +1,14 @@
-"""GEMM problems, designs as rows of integer columns, and what follows from the columns alone."""
+"""Matrix products as problems, designs as rows of integer columns, and what follows from the columns alone."""
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from simulator.isa.effects import GROUP_WARPS
+from simulator.kernels.families import FAMILIES
 from simulator.kernels.gemm_design import (
     BOX_ALIGNMENT,
     FORMATS,
@@ -17,6 +19,7 @@ from simulator.kernels.gemm_design import (
     Extent,
     Format,
     GemmDesign,
+    ProductDesign,
     Section,
 )
 from simulator.kernels.gemm_specialized import role_registers
@@ -29,18 +32,24 @@ MULTICASTS = ("none", "a", "b")
 TMA, STAGED, DIRECT = range(3)
 
 
-class GemmProblem(Section):
-    """C[m, n] = A[m, k] B[n, k]^T. ``result``: format of C, by default that of the operands' family (see FORMATS). Splits of
-    k add into C in 32 bits, so they are tried where C has 32 bits; C is then taken to be zero before."""
+class ProductProblem(Section):
+    """A matrix product C[m, n] = A[m, k] B[n, k]^T, whatever m, n and k stand for. ``result``: format of C, by default that of
+    the operands' family (see FORMATS). Splits of k add into C in 32 bits, so they are tried where C has 32 bits; C is then
+    taken to be zero before."""
 
-    kind: Literal["gemm"] = "gemm"
-    m: Extent
-    n: Extent
-    k: Extent
     dtype: Dtype = "bf16"
     result: Literal["bf16", "fp16", "fp32", "int32"] | None = None
     bias: bool = False
     activation: Literal["none", "relu", "gelu", "silu"] = "none"
+
+    if TYPE_CHECKING:
+
+        @property
+        def kind(self) -> str: ...
+        @property
+        def m(self) -> int: ...
+        @property
+        def n(self) -> int: ...
 
     @property
     def format(self) -> Format:
@@ -55,9 +64,43 @@ class GemmProblem(Section):
         """Partial results are added by 32-bit reductions, before bias and activation could act."""
         return self.result_bytes == 4 and not self.bias and self.activation == "none"
 
+    @property
+    @abstractmethod
+    def row_elements(self) -> int:
+        """Contiguous elements of A and B in memory, of which copies take parts."""
 
-def design_of(problem: GemmProblem, row: dict[str, int]) -> GemmDesign:
-    """The design of a row."""
+    @abstractmethod
+    def k_steps(self, tile_k: np.ndarray) -> np.ndarray:
+        """Steps over k of a tile, for each ``tile_k``; int64."""
+
+    @property
+    @abstractmethod
+    def operand_bytes(self) -> tuple[float, float]:
+        """Distinct bytes of A and of B in memory."""
+
+
+class GemmProblem(ProductProblem):  # type: ignore[override]
+    """A GEMM; extents in elements."""
+
+    kind: Literal["gemm"] = "gemm"
+    m: Extent
+    n: Extent
+    k: Extent
+
+    @property
+    def row_elements(self) -> int:
+        return self.k
+
+    def k_steps(self, tile_k: np.ndarray) -> np.ndarray:
+        return -(-self.k // tile_k)
+
+    @property
+    def operand_bytes(self) -> tuple[float, float]:
+        return float(self.m * self.k * self.format.n_bytes), float(self.n * self.k * self.format.n_bytes)
+
+
+def design_of(problem: ProductProblem, row: dict[str, int]) -> ProductDesign:
+    """The design of a row, in the model of the problem's family."""
     values: dict[str, Any] = problem.model_dump() | {
         "tile": {"m": row["tile_m"], "n": row["tile_n"], "k": row["tile_k"]},
         "schedule": "ping_pong" if row["ping_pong"] else "cooperative",
@@ -70,10 +113,11 @@ def design_of(problem: GemmProblem, row: dict[str, int]) -> GemmDesign:
         "swizzle_bytes": row["swizzle"],
     }
     values |= {name: row[name] for name in ("stages", "warps", "producer_warps", "split_k", "cluster", "group_m")}
-    return GemmDesign.model_validate(values)
+    model: type[ProductDesign] = FAMILIES[problem.kind].model  # type: ignore[assignment]
+    return model.model_validate(values)
 
 
-def row_of(design: GemmDesign) -> dict[str, int]:
+def row_of(design: ProductDesign) -> dict[str, int]:
     """The row of a design; the other way round."""
     return {
         "tile_m": design.tile.m,
@@ -96,7 +140,7 @@ def row_of(design: GemmDesign) -> dict[str, int]:
     }
 
 
-def smem_bytes(d: Designs, problem: GemmProblem) -> np.ndarray:
+def smem_bytes(d: Designs, problem: ProductProblem) -> np.ndarray:
     """Dynamic shared memory of a CTA, as ``GemmDesign.smem_bytes``."""
     ring = d["stages"] * (d["tile_m"] + d["tile_n"]) * d["tile_k"] * problem.format.n_bytes
     special = d["producer_warps"] > 0

@@ -21,7 +21,7 @@ from simulator.lower.program import timing_of
 from simulator.projection.clock import sustained_clocks_hz
 from simulator.projection.residency import LaunchShape, ctas_by_resource
 from simulator.tuning.designs import Designs, Estimate
-from simulator.tuning.gemm_columns import DIRECT, STAGED, GemmProblem, accumulators, role_register_table, smem_bytes
+from simulator.tuning.gemm_columns import DIRECT, STAGED, ProductProblem, accumulators, role_register_table, smem_bytes
 from simulator.tuning.gemm_steps import COPY_BYTES, LINE_BYTES, Step, row_bytes, step_cycles, together
 
 START_INSTRUCTIONS = 150
@@ -30,7 +30,7 @@ LOAD_PASSES = 2
 """The latency of DRAM depends on how busy it is, which depends on the time."""
 
 
-def estimate(problem: GemmProblem, d: Designs, hw: HardwareConfig) -> Estimate:
+def estimate(problem: ProductProblem, d: Designs, hw: HardwareConfig) -> Estimate:
     """Times of all designs of a table."""
     t = timing_of(hw)
     step = step_cycles(problem, d, hw, t)
@@ -70,8 +70,8 @@ class _Grid:
     steps: np.ndarray
 
 
-def _grid(problem: GemmProblem, d: Designs, hw: HardwareConfig, t: Timing, resident: np.ndarray) -> _Grid:
-    steps = -(-problem.k // d["tile_k"])
+def _grid(problem: ProductProblem, d: Designs, hw: HardwareConfig, t: Timing, resident: np.ndarray) -> _Grid:
+    steps = problem.k_steps(d["tile_k"])
     units, sms = _units(problem, d), _usable_sms(d, hw, t)
     streams = d["stream_k"] > 0
     on_sm = np.where(streams, resident, -(-units // sms))
@@ -99,7 +99,7 @@ def _sm_cycles(
     return np.maximum(chain, work) + begin + finish
 
 
-def ctas_per_sm(problem: GemmProblem, d: Designs, hw: HardwareConfig) -> np.ndarray:
+def ctas_per_sm(problem: ProductProblem, d: Designs, hw: HardwareConfig) -> np.ndarray:
     """Resident CTAs by the allocation rules, with about the registers that generated code takes."""
     threads = 32 * (d["warps"] + d["producer_warps"])
     shapes = np.stack([_registers(problem, d, hw), threads, smem_bytes(d, problem), d["cluster"]])
@@ -108,7 +108,7 @@ def ctas_per_sm(problem: GemmProblem, d: Designs, hw: HardwareConfig) -> np.ndar
     return np.maximum(1, np.array(found, np.int64))[number.ravel()]
 
 
-def _registers(problem: GemmProblem, d: Designs, hw: HardwareConfig) -> np.ndarray:
+def _registers(problem: ProductProblem, d: Designs, hw: HardwareConfig) -> np.ndarray:
     """Registers per thread: of the launch where roles move them; else accumulators, fragments and pointers, about."""
     held = accumulators(d)
     copies = np.where(d["loads"] == 0, 0, (d["tile_m"] + d["tile_n"]) * row_bytes(problem, d) // COPY_BYTES // (32 * d["warps"]))
@@ -124,7 +124,7 @@ def _registers(problem: GemmProblem, d: Designs, hw: HardwareConfig) -> np.ndarr
     return np.minimum(found, hw.sm.max_registers_per_thread)
 
 
-def _units(problem: GemmProblem, d: Designs) -> np.ndarray:
+def _units(problem: ProductProblem, d: Designs) -> np.ndarray:
     """Tiles, or splits of tiles, that are handed out; clusters round up."""
     tiles_m, tiles_n = -(-problem.m // d["tile_m"]), -(-problem.n // d["tile_n"])
     along_m = np.where(d["multicast"] == 1, 1, d["cluster"])
@@ -162,21 +162,21 @@ class _Traffic:
     merged_share: np.ndarray
 
 
-def _traffic(problem: GemmProblem, d: Designs, hw: HardwareConfig, t: Timing, grid: _Grid) -> _Traffic:
+def _traffic(problem: ProductProblem, d: Designs, hw: HardwareConfig, t: Timing, grid: _Grid) -> _Traffic:
     """Waves of tiles in lockstep over k; each L2 partition keeps its own copy of what is read."""
     if hw.l2 is None:
         raise UserError(f"designs cannot be screened on {hw.name}: it has no L2 cache")
-    element = problem.format.n_bytes
     tiles_m, tiles_n = -(-problem.m // d["tile_m"]), -(-problem.n // d["tile_n"])
     at_once = np.minimum(grid.sms * grid.at_once, tiles_m * tiles_n)
     rows = np.minimum(d["group_m"] * np.where(d["multicast"] == 2, d["cluster"], 1), tiles_m)
     columns = np.clip(-(-at_once // rows), 1, tiles_n)
     rows = np.minimum(tiles_m, np.maximum(rows, -(-at_once // columns)))
-    a = np.minimum(rows * d["tile_m"], problem.m) * problem.k * element
-    b = np.minimum(columns * d["tile_n"], problem.n) * problem.k * element
-    whole = (problem.m + problem.n) * problem.k * element
+    of_a, of_b = problem.operand_bytes
+    a = np.minimum(rows * d["tile_m"], problem.m) / problem.m * of_a
+    b = np.minimum(columns * d["tile_n"], problem.n) / problem.n * of_b
+    whole = of_a + of_b
     every = tiles_m * tiles_n / np.minimum(rows * columns, tiles_m * tiles_n) * (a + b)
-    by_group = problem.m * problem.k * element + problem.n * problem.k * element * np.ceil(tiles_m / rows)
+    by_group = of_a + of_b * np.ceil(tiles_m / rows)
     capacity = hw.l2.capacity_bytes / hw.l2.n_partitions
     read = np.where(whole <= capacity, whole, np.where(a + b <= capacity, np.minimum(by_group, every), every))
     read = np.maximum(read, whole)
@@ -192,7 +192,7 @@ def _different(kinds: np.ndarray, n: np.ndarray) -> np.ndarray:
     return np.asarray(kinds * (1 - (1 - 1 / kinds) ** n))
 
 
-def _epilogue(problem: GemmProblem, d: Designs, hw: HardwareConfig, t: Timing) -> np.ndarray:
+def _epilogue(problem: ProductProblem, d: Designs, hw: HardwareConfig, t: Timing) -> np.ndarray:
     """From the last multiply-add of a tile to its last store."""
     held = accumulators(d)
     warps = np.where(d["ping_pong"] > 0, GROUP_WARPS, d["warps"])

@@ -11,8 +11,9 @@ import numpy as np
 from simulator.errors import UserError
 from simulator.hw.config import HardwareConfig
 from simulator.isa.effects import GROUP_WARPS
-from simulator.kernels.gemm_design import MMA_ROWS, STORE_BOX_COLUMNS_BYTES, Format, GemmDesign
-from simulator.kernels.gemm_legality import COPY_ALIGNMENT, WARPGROUP_REGISTERS, check_gemm
+from simulator.kernels.families import FAMILIES
+from simulator.kernels.gemm_design import MMA_ROWS, STORE_BOX_COLUMNS_BYTES, Format, ProductDesign
+from simulator.kernels.gemm_legality import COPY_ALIGNMENT, WARPGROUP_REGISTERS
 from simulator.kernels.instruction_sets import instruction_set
 from simulator.tuning.designs import Designs, choices, concatenate, product
 from simulator.tuning.gemm_columns import (
@@ -20,7 +21,7 @@ from simulator.tuning.gemm_columns import (
     LOADS,
     STAGED,
     TMA,
-    GemmProblem,
+    ProductProblem,
     accumulators,
     role_register_table,
     smem_bytes,
@@ -29,9 +30,8 @@ from simulator.tuning.gemm_columns import (
 )
 
 COLUMNS = (8, 16, 24, 32, 48, 64, 80, 96, 112, 128, 144, 160, 176, 192, 208, 224, 240, 256)
-STEP_BYTES = (128, 256)
-"""Rows of a tile are whole lines. Of shorter ones each line is read twice, and the simulator's coalescers take the second read
-for the first while that is in flight: up to half of the bytes are lost, and such designs look too fast."""
+STEP_BYTES = (32, 64, 128, 256)
+"""Of a tile's row: what one instruction multiplies, a half line, a line, two."""
 STAGES = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16)
 GROUPS = (1, 2, 4, 8, 16)
 SPLITS = (2, 3, 4, 6, 8, 16)
@@ -39,7 +39,7 @@ CLUSTERS = (2, 4)
 LEAST_STEPS_OF_A_SPLIT = 4
 
 
-def space(problem: GemmProblem, hw: HardwareConfig) -> Designs:
+def space(problem: ProductProblem, hw: HardwareConfig) -> Designs:
     """Legal designs on ``hw``, one a row. UserError where the problem itself rules them out."""
     known = instruction_set(hw.identity.instruction_set)
     parts: list[Designs] = []
@@ -54,16 +54,19 @@ def space(problem: GemmProblem, hw: HardwareConfig) -> Designs:
     found = [part.take(_is_legal(part, problem, hw) & _is_different(part, problem, hw)) for part in found]
     found = [part for part in found if len(part)]
     if not found:
-        raise UserError(_why_none(problem, hw))
+        raise UserError(why_none(problem, hw))
     return concatenate(found)
 
 
-def requirements(design: GemmDesign) -> dict[str, int]:
+def requirements(design: ProductDesign) -> dict[str, int]:
     """Of which number each extent must be a multiple, for the copies and stores of ``design``."""
-    needs = {"m": 1, "n": 1, "k": COPY_ALIGNMENT // design.format.n_bytes}
-    if design.epilogue != "direct" and design.split_k == 1 and not design.stream_k:
-        needs["n"] = max(1, COPY_ALIGNMENT // design.result_bytes)
-    return needs
+    return {"m": 1, "n": column_multiple(design), "k": COPY_ALIGNMENT // design.format.n_bytes}
+
+
+def column_multiple(design: ProductDesign) -> int:
+    """Of which number the columns of C must be a multiple, for its stores."""
+    stores_rows = design.epilogue != "direct" and design.split_k == 1 and not design.stream_k
+    return max(1, COPY_ALIGNMENT // design.result_bytes) if stores_rows else 1
 
 
 NEAR = ("tile_m", "tile_n", "tile_k", "warps", "method", "loads", "producer_warps", "ping_pong")
@@ -94,7 +97,7 @@ def _fixed(**values: int) -> Designs:
     return choices(tuple(values), [tuple(values.values())])
 
 
-def _epilogue(part: Designs, problem: GemmProblem, loads: str) -> Designs:
+def _epilogue(part: Designs, problem: ProductProblem, loads: str) -> Designs:
     """The widest stores that the tile and C's rows allow: whole boxes or lines, else straight from registers."""
     row = part["tile_n"] * problem.result_bytes
     if loads == "tma":
@@ -106,7 +109,7 @@ def _epilogue(part: Designs, problem: GemmProblem, loads: str) -> Designs:
     return Designs({**part.columns, "epilogue": kind.astype(np.int64)})
 
 
-def _specialised(problem: GemmProblem) -> Designs:
+def _specialised(problem: ProductProblem) -> Designs:
     """A producer warpgroup; each consumer warpgroup multiplies its rows, or whole tiles in turn."""
     roles = [(64, 4, 0), (128, 4, 0), (128, 8, 0), (256, 8, 0), (192, 12, 0), (64, 8, 1), (128, 8, 1)]
     part = product(
@@ -119,7 +122,7 @@ def _specialised(problem: GemmProblem) -> Designs:
     return _epilogue(part.take(part["stages"] > 1), problem, "tma")
 
 
-def _whole_warpgroups(problem: GemmProblem, loads: str) -> Designs:
+def _whole_warpgroups(problem: ProductProblem, loads: str) -> Designs:
     """All warps load and multiply."""
     part = product(
         choices(("tile_m", "warps"), [(64, 4), (128, 4), (128, 8), (256, 8)]),
@@ -131,7 +134,7 @@ def _whole_warpgroups(problem: GemmProblem, loads: str) -> Designs:
     return _epilogue(part.take((part["stages"] > 1) | (loads == "tma")), problem, loads)
 
 
-def _single_warps(problem: GemmProblem, loads: str) -> Designs:
+def _single_warps(problem: ProductProblem, loads: str) -> Designs:
     part = product(
         choices(("tile_m", "tile_n"), [(m, n) for m in (16, 32, 64, 128) for n in (16, 32, 64, 128, 256)]),
         choices(("warps",), [(2,), (4,), (8,)]),
@@ -153,11 +156,11 @@ def _scalar() -> Designs:
     return part
 
 
-def _widths(problem: GemmProblem) -> list[int]:
+def _widths(problem: ProductProblem) -> list[int]:
     return [n for n in COLUMNS if problem.dtype != "int8" or n <= 24 or n % 16 == 0]
 
 
-def with_launches(part: Designs, problem: GemmProblem) -> Designs:
+def with_launches(part: Designs, problem: ProductProblem) -> Designs:
     """``part`` with every way to hand out its tiles: raster, persistence, clusters, splits and streams of k."""
     names = ("persistent", "stream_k", "split_k", "cluster", "multicast", "group_m")
     rows = [(persistent, 0, 1, 1, 0, group) for persistent in (0, 1) for group in GROUPS]
@@ -172,12 +175,12 @@ def with_launches(part: Designs, problem: GemmProblem) -> Designs:
     return concatenate([plain, product(special, choices(names, clusters))]) if len(special) else plain
 
 
-def _is_legal(d: Designs, problem: GemmProblem, hw: HardwareConfig) -> np.ndarray:
+def _is_legal(d: Designs, problem: ProductProblem, hw: HardwareConfig) -> np.ndarray:
     fmt = problem.format
     legal = smem_bytes(d, problem) <= hw.shared_memory.max_per_cta_bytes
     legal &= 32 * (d["warps"] + d["producer_warps"]) <= hw.sm.max_threads_per_cta
     legal &= d["cluster"] <= (hw.cluster.max_size if hw.cluster is not None else 1)
-    legal &= problem.k * fmt.n_bytes % COPY_ALIGNMENT == 0
+    legal &= problem.row_elements * fmt.n_bytes % COPY_ALIGNMENT == 0
     shared = np.where(d["multicast"] == 1, d["tile_m"], d["tile_n"])
     legal &= (d["multicast"] == 0) | (shared % (8 * d["cluster"]) == 0)
     held = accumulators(d)
@@ -189,7 +192,7 @@ def _is_legal(d: Designs, problem: GemmProblem, hw: HardwareConfig) -> np.ndarra
     return legal & _has_whole_instructions(d, problem)
 
 
-def _has_whole_instructions(d: Designs, problem: GemmProblem) -> np.ndarray:
+def _has_whole_instructions(d: Designs, problem: ProductProblem) -> np.ndarray:
     fmt, method = problem.format, d["method"]
     along_m, along_n = warp_grid(d)
     m, n, k = fmt.warp_shape
@@ -200,11 +203,10 @@ def _has_whole_instructions(d: Designs, problem: GemmProblem) -> np.ndarray:
     return np.where(method == 0, d["tile_k"] % fmt.async_k == 0, np.where(method == 1, by_warp, by_thread))
 
 
-def _is_different(d: Designs, problem: GemmProblem, hw: HardwareConfig) -> np.ndarray:
+def _is_different(d: Designs, problem: ProductProblem, hw: HardwareConfig) -> np.ndarray:
     """Whether a design does something that no other row does."""
     tiles_m, tiles_n = -(-problem.m // d["tile_m"]), -(-problem.n // d["tile_n"])
-    steps_of_tile = -(-problem.k // d["tile_k"])
-    steps = -(-steps_of_tile // d["split_k"])
+    steps = -(-problem.k_steps(d["tile_k"]) // d["split_k"])
     keeps = (d["group_m"] == 1) | (d["group_m"] < 2 * tiles_m)
     keeps &= (d["stages"] <= steps) | (d["stages"] == 2)
     keeps &= (d["split_k"] == 1) | (steps >= LEAST_STEPS_OF_A_SPLIT)
@@ -221,11 +223,12 @@ def _least_power(extent: int, least: int) -> int:
     return max(least, 1 << (extent - 1).bit_length())
 
 
-def _why_none(problem: GemmProblem, hw: HardwareConfig) -> str:
+def why_none(problem: ProductProblem, hw: HardwareConfig) -> str:
+    """Why the problem has no design on ``hw``, in a sentence."""
     values = {name: value for name, value in problem.model_dump().items() if value is not None}
-    violations = check_gemm(GemmDesign.model_validate(values | {"epilogue": "direct"}), hw)
-    shape = f"gemm {problem.m}x{problem.n}x{problem.k} {problem.dtype}"
+    family = FAMILIES[problem.kind]
+    violations = family.check(family.model.model_validate(values | {"epilogue": "direct"}), hw)
     if not violations:
-        return f"{shape}: no design of the space is legal on {hw.name}"
+        return f"{problem.kind} {problem.m}x{problem.n} {problem.dtype}: no design of the space is legal on {hw.name}"
     change = f"; {violations[0].change}" if violations[0].change else ""
-    return f"{shape}: no design is legal on {hw.name}: {violations[0].message}{change}"
+    return f"{problem.kind} {problem.dtype}: no design is legal on {hw.name}: {violations[0].message}{change}"

@@ -15,7 +15,7 @@ from simulator.lower.access_answer import bank_rules
 from simulator.lower.access_kinds import AccessKind
 from simulator.lower.bank_use import bank_use
 from simulator.tuning.designs import Designs
-from simulator.tuning.gemm_columns import GemmProblem, accumulators, thread_tile, warp_grid
+from simulator.tuning.gemm_columns import ProductProblem, accumulators, thread_tile, warp_grid
 
 WAVEFRONT_BYTES = 128
 LINE_BYTES = 128
@@ -46,12 +46,12 @@ def together(*cycles: np.ndarray) -> np.ndarray:
     return np.asarray(np.sum([np.power(one, OVERLAP_POWER) for one in cycles], axis=0) ** (1 / OVERLAP_POWER))
 
 
-def row_bytes(problem: GemmProblem, d: Designs) -> np.ndarray:
+def row_bytes(problem: ProductProblem, d: Designs) -> np.ndarray:
     """Of a tile's row of A or B."""
     return d["tile_k"] * problem.format.n_bytes
 
 
-def step_cycles(problem: GemmProblem, d: Designs, hw: HardwareConfig, t: Timing) -> Step:
+def step_cycles(problem: ProductProblem, d: Designs, hw: HardwareConfig, t: Timing) -> Step:
     row = row_bytes(problem, d)
     rows_a, rows_b = np.minimum(d["tile_m"], problem.m), np.minimum(d["tile_n"], problem.n)
     loaded = (rows_a + rows_b) * row
@@ -78,7 +78,7 @@ def step_cycles(problem: GemmProblem, d: Designs, hw: HardwareConfig, t: Timing)
     )
     box = np.minimum(row, np.maximum(d["swizzle"], 16))
     row_cycles = np.where(box >= LINE_BYTES, t.bulk.full_line_row_cycles, t.bulk.row_cycles)
-    if problem.k * problem.format.n_bytes % t.bulk.aligned_pitch_bytes:
+    if problem.row_elements * problem.format.n_bytes % t.bulk.aligned_pitch_bytes:
         row_cycles = np.full(len(d), t.bulk.misaligned_row_cycles)
     boxes = (rows_a + rows_b) * (row / box)
     bulk = np.maximum(loaded / t.bulk.fill_bytes_per_cycle, boxes * row_cycles)
@@ -93,7 +93,7 @@ Parts = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 """Cycles of a step: tensor cores, shared-memory port beside copies, issue, waits that nothing of the same CTA hides."""
 
 
-def _warpgroups(problem: GemmProblem, d: Designs, hw: HardwareConfig, t: Timing) -> Parts:
+def _warpgroups(problem: ProductProblem, d: Designs, hw: HardwareConfig, t: Timing) -> Parts:
     columns = np.minimum(d["tile_n"], LARGEST_MMA_COLUMNS)
     async_t = t.tensor_async
     operands = (MMA_ROWS + columns) * MMA_OPERAND_BYTES / async_t.operand_bytes_per_cycle
@@ -112,7 +112,7 @@ def _warpgroups(problem: GemmProblem, d: Designs, hw: HardwareConfig, t: Timing)
     return n * interval, n * operands, of_group * async_t.issue_interval_cycles, waits
 
 
-def _single_warps(problem: GemmProblem, d: Designs, hw: HardwareConfig, t: Timing) -> Parts:
+def _single_warps(problem: ProductProblem, d: Designs, hw: HardwareConfig, t: Timing) -> Parts:
     m, n, k = problem.format.warp_shape
     bits = m * n * k * 8 * problem.format.n_bytes
     timing = min(t.mma.values(), key=lambda one: abs(one.operand_bits - bits))
@@ -124,7 +124,7 @@ def _single_warps(problem: GemmProblem, d: Designs, hw: HardwareConfig, t: Timin
     return tensor, fragments * t.shared.wavefront_cycles, count / hw.sm.n_subpartitions, waits
 
 
-def _threads(problem: GemmProblem, d: Designs, hw: HardwareConfig, t: Timing) -> Parts:
+def _threads(problem: ProductProblem, d: Designs, hw: HardwareConfig, t: Timing) -> Parts:
     edge_m, edge_n = thread_tile(d)
     loads = _row_wavefronts(edge_m, LANE // 8, hw) + _row_wavefronts(edge_n, LANE % 8, hw)
     wavefronts = d["warps"] * d["tile_k"] * loads

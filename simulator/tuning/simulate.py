@@ -49,6 +49,11 @@ class Simulated:
     def tflops(self) -> float:
         return family_of(self.design).flops(self.design) / self.time_us / 1e6
 
+    @property
+    def gigabytes_per_second(self) -> float:
+        """Least bytes of the problem over the time."""
+        return family_of(self.design).least_bytes(self.design) / self.time_us / 1e3
+
     def to_json(self) -> dict[str, Any]:
         """One entry of ``ranked[]``."""
         document: dict[str, Any] = {
@@ -57,6 +62,7 @@ class Simulated:
             "cycles": self.cycles,
             "clock_mhz": self.clock_mhz,
             "tflops": self.tflops,
+            "gigabytes_per_second": self.gigabytes_per_second,
             "bound_by": self.bound_by,
             "share_of_bound": self.bound_share,
             "occupancy": self.occupancy,

@@ -13,6 +13,12 @@ def describe(design: dict[str, Any]) -> str:
     parts += [f"{design['block_m']}x{design['block_n']}"] if "block_m" in design else []
     parts += [f"{design['stages']} stages"] if "stages" in design else []
     parts += [f"{design['warps']}{f'+{producers}' if producers else ''} warps"] if "warps" in design else []
+    parts += [f"{design['rows_per_cta']} rows"] if design.get("rows_per_cta", 1) > 1 else []
+    if "passes" in design:
+        block = f" of {design['block']}-column blocks" if design.get("block") else ""
+        parts.append("row in registers" if design["passes"] == 1 else f"{design['passes']} passes{block}")
+    parts += [f"{design['vector_bytes']}-byte vectors"] if design.get("vector_bytes") else []
+    parts += ["no bounds checks"] if not design.get("masked", True) else []
     parts += [str(design[name]) for name, usual in (("multiply", "wgmma"), ("loads", "tma")) if design.get(name, usual) != usual]
     if design.get("schedule", "cooperative") != "cooperative" or design.get("ping_pong"):
         parts.append("ping-pong")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from simulator.kernels.control_words import DISTANCE, GUARD_DISTANCE, Pending, Value, schedule
+from simulator.kernels.control_words import DISTANCE, GUARD_DISTANCE, Pending, Value, place, schedule
 from simulator.kernels.writer import Block
 from simulator.trace.kernel_trace import NO_SCOREBOARD
 
@@ -54,3 +54,17 @@ def test_a_loop_waits_at_its_start_for_what_its_end_loaded() -> None:
     block.op("LDG.E", [x], [])
     use, load = scheduled(block, passes=2).instructions
     assert use.wait_mask == 1 << load.write_scoreboard
+
+
+def test_are_the_control_words_of_a_code_seen_before_those_of_a_new_one() -> None:
+    def words(kind: str, guarded: bool) -> list[tuple[int, int, int, int]]:
+        block, x, y, p = Block("b", True), Value("x"), Value("y"), Value("p", kind=kind)
+        block.op("LDG.E", [x], [y])
+        block.op("ISETP.NE.AND", [p], [y])
+        block.op("FADD", [y], [x], guard=p if guarded else None)
+        place([(block.instructions, block.is_loop)])
+        return [(one.stall, one.write_scoreboard, one.read_scoreboard, one.wait_mask) for one in block.instructions]
+
+    assert words("P", True) == words("P", True)
+    assert words("P", False) != words("P", True)
+    assert words("R", False) != words("P", True)

@@ -9,8 +9,9 @@ import pytest
 from simulator.errors import UserError
 from simulator.hw.config import HardwareConfig
 from simulator.hw.loader import load_hw
-from simulator.kernels.families import parse_design
+from simulator.kernels.families import family_of, parse_design
 from simulator.kernels.gemm import neighbours
+from simulator.kernels.gemm_legality import WARPGROUP_REGISTERS
 from simulator.kernels.legality import nearest_legal
 from simulator.projection.tile_card import check_design
 from tests.kernels.designs import OPTIONS, SPECIAL, design
@@ -101,3 +102,17 @@ def test_bad_designs_are_one_sentence(values: object, words: str) -> None:
     with pytest.raises(UserError) as error:
         parse_design(values, "x.yaml")
     assert words in str(error.value) and "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("columns", [64, 128])
+def test_one_producer_warp_leaves_every_warp_the_registers_of_a_consumer(columns: int) -> None:
+    """No register moves without a producer warpgroup: the launch gives all warps what a multiplying one needs."""
+    one = design(**{**SPECIAL, "producer_warps": 1, "tile": {"m": 128, "n": columns, "k": 64}})
+    registers, threads, _ = family_of(one).resources(one)
+    assert registers >= one.accumulators + WARPGROUP_REGISTERS
+    assert threads == 32 * (one.warps + 1)
+
+
+def test_accumulators_that_one_thread_cannot_hold_are_refused_beside_one_producer_warp() -> None:
+    one = design(**{**SPECIAL, "producer_warps": 1, "warps": 4, "tile": {"m": 128, "n": 256, "k": 64}, "stages": 2})
+    assert "registers" in [violation.rule for violation in check_design(one, load_hw("h200"))]
