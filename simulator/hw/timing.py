@@ -109,7 +109,8 @@ class BarrierTiming(Section):
 class LagTiming(Section):
     """How far SMs that run the same code lag behind each other: an exponentially distributed time, of mean ``start_cycles``
     at the start of a CTA, e times as long after each ``growth_cycles`` of a port to the L2 busier than ``saturation`` (after
-    half of them where two CTAs share an SM, and so on), at most ``most_cycles``; a new CTA starts with ``restart_share`` of what the one before it ended with."""
+    half of them where two CTAs share an SM, and so on), at most ``most_cycles``; a new CTA starts with ``restart_share`` of
+    what the one before it ended with."""
 
     start_cycles: float = Field(ge=0)
     growth_cycles: float = Field(gt=0)

@@ -28,10 +28,10 @@ from simulator.sm.inputs import (
     T_BOX,
     T_DIMENSIONS,
     T_ELEMENT,
+    T_PROMOTION,
     T_ROW,
     T_SHAPE,
     T_STRIDE,
-    T_PROMOTION,
     T_WAVEFRONTS,
     TENSOR_SIZE,
 )

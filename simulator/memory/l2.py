@@ -16,12 +16,14 @@ from simulator.isa.effects import (
     ALL_SECTORS,
     DRAM_READ_BYTES,
     DRAM_WRITE_BYTES,
+    EVEN_SECTORS,
     L2_FAR_HIT_SECTORS,
     L2_MISS_SECTORS,
     L2_NEAR_HIT_SECTORS,
     L2_READ_SECTORS,
     L2_WRITE_SECTORS,
     LINE_SHIFT,
+    ODD_SECTORS,
     SECTOR_SHIFT,
 )
 from simulator.memory.calendar import reserve
@@ -295,9 +297,6 @@ def promoted(mask, promotion):
     if promotion > 1 << SECTOR_SHIFT:
         return mask | (mask & ODD_SECTORS) >> 1 | (mask & EVEN_SECTORS) << 1
     return mask
-
-
-EVEN_SECTORS, ODD_SECTORS = 0b0101, 0b1010
 
 
 @compiled
