@@ -52,7 +52,7 @@ def project(
     from simulator.hw.loader import load_hw
     from simulator.projection.run import project_replay, replay_trace
     from simulator.projection.timeline import build_timeline
-    from simulator.report import explanation_text, projection_html, projection_text
+    from simulator.report import explanation_text, projection_text
     from simulator.report.timeline_file import FORMATS, timeline_file
 
     chip = load_hw(hw, tuple(overrides or ()))
@@ -71,11 +71,9 @@ def project(
         atomic_write(timeline, timeline_file(build_timeline(replay, chip), timeline.suffix))
         stderr.print(f"Wrote {timeline}" + ("; open it at ui.perfetto.dev" if timeline.suffix == ".json" else ""))
     if report is not None:
-        from simulator.report.roofline import point_of, roofline
+        from simulator.report.projection_report import ProjectionReport
 
-        point = point_of(found, replay.trace, chip)
-        drawn = roofline([point], chip, found.clock_mhz * 1e6) if point else None
-        atomic_write(report, projection_html.render_page(found, drawn))
+        atomic_write(report, ProjectionReport(found, replay.trace, chip).page())
         stderr.print(f"Wrote {report}")
     if json:
         emit_json(asdict(found) | more.to_json())

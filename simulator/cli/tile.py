@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from simulator.cli.output import atomic_path, emit_json, require_writable, stdout
+from simulator.cli.output import atomic_write, emit_json, require_writable, stdout
 from simulator.errors import UserError
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
-
-    from simulator.hw.config import HardwareConfig
 
 ILLEGAL = 1
 
@@ -50,7 +48,9 @@ def tile(
         require_writable(png)
     card = make_card(design, chip, None if overrides else library_time_us(design, chip.name), n_compared=max(0, compare))
     if png is not None and card.accesses:
-        _draw(card.accesses[0], chip, png)
+        from simulator.report.bank_figure import bank_drawing
+
+        atomic_write(png, bank_drawing(card.accesses[0], chip).png())
     if json:
         emit_json(card.to_json())
     else:
@@ -70,23 +70,3 @@ def _design(source: str, options: list[str]) -> BaseModel:
     if not Path(source).suffix:
         raise UserError(f"'{source}' is neither a family ({', '.join(FAMILIES)}) nor a design file (.yaml)")
     return load_design(Path(source))
-
-
-def _draw(access: object, chip: HardwareConfig, path: Path) -> None:
-    import numpy as np
-
-    from simulator.lower.access_answer import bank_rules
-    from simulator.lower.access_kinds import AccessKind
-    from simulator.lower.bank_use import bank_use
-    from simulator.projection.tile_accesses import KINDS, TileAccess
-    from simulator.report.bank_figure import save_bank_png
-
-    assert isinstance(access, TileAccess)
-    if not access.lane_offsets:
-        raise UserError("this design has no access by lanes to draw: its operands are fetched by bulk copies and multiply-adds")
-    kind = KINDS[access.name.split(".")[0]]
-    is_matrix = kind in (AccessKind.LDSM, AccessKind.STSM)
-    width = max(access.width_bytes // 4, 1) if is_matrix else access.width_bytes
-    use = bank_use(kind, width, np.array(access.lane_offsets, np.int64), bank_rules(chip))
-    with atomic_path(path) as temporary:
-        save_bank_png(use, temporary, f"{access.name} on {chip.name}")

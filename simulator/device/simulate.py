@@ -30,6 +30,11 @@ def simulate(
     return replay(x, k, shape, plan, program, np.zeros((0, 3), np.int64) if log is None else log)
 
 
+def ctas_per_sm(plan: Plan, shape: MachineShape) -> int:
+    """CTAs that an SM runs at a time."""
+    return min(plan.n_slots, -(-shape.n_ctas // plan.n_chip_sms))
+
+
 def launched(
     program: Program, hw: HardwareConfig, timing: Timing, plan: Plan, watch: Watch
 ) -> tuple[MachineShape, np.ndarray, np.ndarray]:
@@ -38,7 +43,7 @@ def launched(
     x = make_machine(
         shape,
         lower_memory_parameters(hw, timing, plan.clock_hz, plan.sample_shift),
-        lower_sm_parameters(timing, uses_memory(program)),
+        lower_sm_parameters(timing, uses_memory(program), ctas_per_sm(plan, shape)),
     )
     k = pack(program)
     launch(x, k, first_wave(plan, shape.members, shape.n_ctas))

@@ -106,13 +106,24 @@ class BarrierTiming(Section):
     chip_fence_cycles: float = Field(ge=0)
 
 
+class LagTiming(Section):
+    """How far SMs that run the same code lag behind each other: an exponentially distributed time, of mean ``start_cycles``
+    at the start of a CTA, e times as long after each ``growth_cycles`` of a port to the L2 busier than ``saturation`` (after
+    half of them where two CTAs share an SM, and so on), at most ``most_cycles``; a new CTA starts with ``restart_share`` of
+    what the one before it ended with."""
+
+    start_cycles: float = Field(ge=0)
+    growth_cycles: float = Field(gt=0)
+    most_cycles: float = Field(ge=0)
+    restart_share: float = Field(ge=0, le=1)
+    saturation: float = Field(gt=0, le=1)
+
+
 class L2Timing(Section):
     """L2 seen from an SM. Latencies are from the SM's request to data back at the SM. ``coalescer_sms``: SMs behind
-    each request coalescer, in launch order: it merges reads of a line that is in flight beyond it, and passes
+    each request coalescer, in launch order: it merges reads of a line that waits at it or is in flight beyond, and passes
     ``coalescer_bytes_per_second``. ``coalescer_transit_cycles``: latency between SM and coalescer, both ways.
-    SMs that run the same code lag behind each other by an exponentially distributed time: of mean ``lag_cycles`` at the
-    start of a CTA, e times as long after each ``lag_growth_cycles`` of a port busier than ``lag_saturation``, at most
-    ``lag_most_cycles``; a new CTA starts with ``lag_restart_share`` of it.
+    ``lag_alone``, ``lag_shared``: of CTAs that have their SM alone, of those that share it.
     ``latency_spread_cycles``: from the nearest to the farthest slice. ``sm_clock_cycles`` of the near latency and of the
     transit follow the SM clock, the rest keeps its time."""
 
@@ -129,11 +140,8 @@ class L2Timing(Section):
     coalescer_lines: int = Field(ge=1)
     coalescer_bytes_per_second: float = Field(gt=0)
     coalescer_transit_cycles: float = Field(ge=0)
-    lag_cycles: float = Field(ge=0)
-    lag_growth_cycles: float = Field(gt=0)
-    lag_most_cycles: float = Field(ge=0)
-    lag_restart_share: float = Field(ge=0, le=1)
-    lag_saturation: float = Field(gt=0, le=1)
+    lag_alone: LagTiming
+    lag_shared: LagTiming
 
 
 class DramTiming(Section):

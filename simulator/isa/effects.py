@@ -211,6 +211,8 @@ LINE_SHIFT = 7
 SECTOR_SHIFT = 5
 """Sectors have 2**5 bytes."""
 ALL_SECTORS = 15
+EVEN_SECTORS, ODD_SECTORS = 5, 10
+"""Masks of the sectors of a line."""
 SECTORS_PER_LINE = 4
 MASK_BITS = 8
 """Line offset and sector mask share a word: the mask takes the low bits."""

@@ -1,8 +1,8 @@
 """The smallest change of a shared-memory layout that removes an access pattern's bank conflicts, verified.
 
 Two families are searched: *padding* (rows of a tile lie a few bytes further apart) and *XOR swizzles* (some bits of
-the byte offset are XORed onto its bank bits).  Every proposal is recomputed with the rules of
-simulator.lower.shared_access; only one that reaches the pattern's floor is returned.
+the byte offset are XORed onto its bank bits: one field of bits, or, where that is not enough, two).  Every proposal is
+recomputed with the rules of simulator.lower.shared_access; only one that reaches the pattern's floor is returned.
 """
 
 from __future__ import annotations
@@ -64,13 +64,35 @@ class _Padding(NamedTuple):
         return moved
 
 
-class _Swizzle(NamedTuple):
+class _Field(NamedTuple):
+    """Bits of the byte offset from ``source`` on, XORed onto those from ``target`` on, which lie below them."""
+
     bits: int
     target: int
     source: int
 
+    @property
+    def formula(self) -> str:
+        return f"((byte >> {self.source}) & {(1 << self.bits) - 1}) << {self.target}"
+
+    def term(self, offsets: np.ndarray) -> np.ndarray:
+        bits: np.ndarray = ((offsets >> self.source) & ((1 << self.bits) - 1)) << self.target
+        return bits
+
+    def meets(self, other: _Field) -> bool:
+        """Whether both write, or both read, a common bit."""
+        writes = self.target < other.target + other.bits and other.target < self.target + self.bits
+        reads = self.source < other.source + other.bits and other.source < self.source + self.bits
+        return writes or reads
+
+
+class _Swizzle(NamedTuple):
+    fields: tuple[_Field, ...]
+
     def move(self, offsets: np.ndarray) -> np.ndarray:
-        moved: np.ndarray = offsets ^ (((offsets >> self.source) & ((1 << self.bits) - 1)) << self.target)
+        moved = offsets
+        for field in self.fields:
+            moved = moved ^ field.term(offsets)
         return moved
 
 
@@ -86,11 +108,17 @@ def advise(kind: AccessKind, width_bytes: int, lane_offsets: np.ndarray, rules: 
     padding = _first_that_reaches(
         floor, kind, width_bytes, offsets, rules, _paddings(kind, width_bytes, offsets, rules)
     )
-    swizzle = _first_that_reaches(floor, kind, width_bytes, offsets, rules, _swizzles(kind, width_bytes, rules))
+    fields = _fields(kind, width_bytes, rules)
+    single = [_Swizzle((field,)) for field in fields]
+    swizzle = _first_that_reaches(floor, kind, width_bytes, offsets, rules, single)
+    if swizzle is None:
+        swizzle = _first_that_reaches(floor, kind, width_bytes, offsets, rules, _double_swizzles(fields, offsets))
     found = [_describe(change, use.wavefronts, floor) for change in _least_invasive_first(padding, swizzle)]
     if not found:
         return Advice(
-            None, reason="no padding of a row pitch and no XOR swizzle gives every lane of a phase banks of its own"
+            None,
+            reason="no padding of a row pitch and no XOR swizzle of one or two bit fields gives every lane of a phase banks "
+            "of its own",
         )
     return Advice(found[0], tuple(found[1:]))
 
@@ -149,18 +177,27 @@ def _row_pitch(strides: set[int], unit: int) -> int | None:
     return min(strides - inside, default=None)
 
 
-def _swizzles(kind: AccessKind, width_bytes: int, rules: BankRules) -> list[_Swizzle]:
+def _fields(kind: AccessKind, width_bytes: int, rules: BankRules) -> list[_Field]:
     """Candidates, the fewest bits first, then the coarsest blocks, then the nearest source bits."""
     unit = max(alignment_bytes(kind, width_bytes), rules.bank_width_bytes)
     lowest = unit.bit_length() - 1
     top = (rules.n_banks * rules.bank_width_bytes).bit_length() - 1
     candidates = [
-        _Swizzle(bits, target, source)
+        _Field(bits, target, source)
         for bits in range(1, top - lowest + 1)
         for target in range(lowest, top - bits + 1)
         for source in range(target + bits, HIGHEST_SWIZZLE_BIT - bits + 1)
     ]
     return sorted(candidates, key=lambda change: (change.bits, -change.target, change.source))
+
+
+def _double_swizzles(fields: list[_Field], offsets: np.ndarray) -> list[_Swizzle]:
+    """Two fields at once, the fewest bits first; their sources are bits in which the lanes' offsets differ."""
+    active = offsets[offsets >= 0]
+    varies = int(np.bitwise_or.reduce(active) & ~np.bitwise_and.reduce(active)) if len(active) else 0
+    used = [field for field in fields if all(varies >> (field.source + bit) & 1 for bit in range(field.bits))]
+    pairs = [_Swizzle((low, high)) for low in used for high in used if low.target < high.target and not low.meets(high)]
+    return sorted(pairs, key=lambda pair: sum(field.bits for field in pair.fields))
 
 
 def _first_that_reaches(
@@ -196,9 +233,8 @@ def _describe(change: _Padding | _Swizzle, before: int, after: int) -> Suggestio
             else f"leave {change.pad} bytes free after every {change.pitch}"
         )
         return Suggestion("padding", formula, f"{what}: {before} -> {_count(after)}", after, change.pad)
-    mask = (1 << change.bits) - 1
-    formula = f"byte ^= ((byte >> {change.source}) & {mask}) << {change.target}"
-    aligned = 1 << (change.source + change.bits)
+    formula = "byte ^= " + " | ".join(field.formula for field in change.fields)
+    aligned = 1 << max(field.source + field.bits for field in change.fields)
     return Suggestion(
         "swizzle", formula, f"{formula}, tile aligned to {aligned} bytes: {before} -> {_count(after)}", after, 0
     )

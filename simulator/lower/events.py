@@ -28,6 +28,7 @@ from simulator.sm.inputs import (
     T_BOX,
     T_DIMENSIONS,
     T_ELEMENT,
+    T_PROMOTION,
     T_ROW,
     T_SHAPE,
     T_STRIDE,
@@ -257,6 +258,7 @@ def lower_tensors(trace: KernelTrace, timing: Timing) -> np.ndarray:
             * timing.shared.fill_wavefront_cycles
             * tensor.row_share
         )
+        row[T_PROMOTION] = tensor.l2_promotion_bytes
         row[T_SHAPE : T_SHAPE + n] = tensor.shape
         row[T_STRIDE + 1 : T_STRIDE + n] = tensor.strides_bytes[: n - 1]
         row[T_BOX : T_BOX + n] = tensor.box

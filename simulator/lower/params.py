@@ -16,9 +16,10 @@ QUANTUM_CYCLES = 32
 """How far one simulated SM may run ahead of another: well under an L2 latency."""
 
 
-def lower_sm_parameters(timing: Timing, uses_memory: bool = True) -> np.ndarray:
-    """SM parameters in ticks, ordered as ``SM_PARAMETERS``."""
+def lower_sm_parameters(timing: Timing, uses_memory: bool = True, ctas_per_sm: int = 1) -> np.ndarray:
+    """SM parameters in ticks, ordered as ``SM_PARAMETERS``. ``ctas_per_sm``: CTAs that an SM runs at a time."""
     t = timing
+    lag = t.l2.lag_shared if ctas_per_sm > 1 else t.l2.lag_alone
     values: dict[str, int] = {
         "taken_branch": ticks(t.issue.taken_branch_cycles),
         "scoreboard_release": ticks(t.issue.scoreboard_release_cycles),
@@ -52,11 +53,11 @@ def lower_sm_parameters(timing: Timing, uses_memory: bool = True) -> np.ndarray:
         "cta_turnaround": ticks(t.launch.cta_turnaround_cycles),
         "launch_latency": ticks(t.launch.latency_cycles + uses_memory * t.launch.extra_cold_cycles),
         "quantum": QUANTUM_CYCLES * CYCLE,
-        "lag": ticks(t.l2.lag_cycles),
-        "lag_growth": ticks(t.l2.lag_growth_cycles),
-        "lag_most": ticks(t.l2.lag_most_cycles),
-        "lag_restart": round(t.l2.lag_restart_share * (1 << SHARE_SHIFT)),
-        "lag_load": round(t.l2.lag_saturation * (1 << PORT_LOAD_SHIFT)),
+        "lag": ticks(lag.start_cycles),
+        "lag_growth": ticks(lag.growth_cycles / ctas_per_sm),
+        "lag_most": ticks(lag.most_cycles),
+        "lag_restart": round(lag.restart_share * (1 << SHARE_SHIFT)),
+        "lag_load": round(lag.saturation * (1 << PORT_LOAD_SHIFT)),
     }
     return np.array([values[name] for name in SM_PARAMETERS], np.int64)
 

@@ -48,9 +48,9 @@ def lower(trace: KernelTrace, hw: HardwareConfig) -> Program:
     static[:, I_PHASE] = phases_of(trace) * N_CAUSES
     return Program(
         static=static,
-        instruction=np.concatenate([s.instruction for s in streams]).astype(np.int32),
-        active=np.concatenate([s.active for s in streams]).astype(np.uint8),
-        event=np.concatenate([s.event for s in streams]).astype(np.int32),
+        instruction=np.concatenate([s.instruction for s in streams], dtype=np.int32),
+        active=np.concatenate([s.active for s in streams], dtype=np.uint8),
+        event=np.concatenate([s.event for s in streams], dtype=np.int32),
         stream_start=starts,
         tensor=lower_tensors(trace, timing),
         cta_class=trace.cta_class.astype(np.int32),

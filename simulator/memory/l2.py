@@ -13,13 +13,18 @@ import numpy as np
 
 from simulator.compiled import compiled
 from simulator.isa.effects import (
+    ALL_SECTORS,
     DRAM_READ_BYTES,
     DRAM_WRITE_BYTES,
+    EVEN_SECTORS,
     L2_FAR_HIT_SECTORS,
     L2_MISS_SECTORS,
     L2_NEAR_HIT_SECTORS,
     L2_READ_SECTORS,
     L2_WRITE_SECTORS,
+    LINE_SHIFT,
+    ODD_SECTORS,
+    SECTOR_SHIFT,
 )
 from simulator.memory.calendar import reserve
 from simulator.memory.layout import (
@@ -47,6 +52,7 @@ from simulator.memory.layout import (
     L2_WAYS,
     L2_WRITE_SECTOR,
     L2_WRITE_SERVER,
+    L_ASKED,
     L_DIRTY,
     L_READY,
     L_VALID,
@@ -150,9 +156,20 @@ def install(x, partition, h, line, mask, ready, at):
         place = make_room(x, partition, h, line, at)
     record = record_at(x, place)
     x[record + L_VALID] |= mask
+    x[record + L_ASKED] = at
     x[record + L_READY] = ready
     x[x[L2_USES] + place] = at
     return record
+
+
+@compiled
+def filled(x, record, at):
+    """When a line is there for a read ``at``.
+
+    SMs are simulated out of step: where a later read has asked for the line, this one is the first in truth, and waits
+    as long as that one did.
+    """
+    return x[record + L_READY] - max(0, x[record + L_ASKED] - at)
 
 
 @compiled
@@ -221,17 +238,24 @@ PORT_LOAD_SHIFT = 28
 
 
 @compiled
-def read_line(x, line, mask, partition, domain, at):
-    """Read sectors of one line for an SM. Returns when the data is at the SM.
+def join(x, merge, at):
+    """When a read ``at`` that joins one in flight has its data. As with ``filled``, it may be the first of the two."""
+    later = x[merge + MERGE_AT] - at
+    return x[merge + MERGE_UNTIL] - later if later > 0 else max(x[merge + MERGE_UNTIL], at + x[MERGE_TRANSIT])
 
-    The coalescer of a group of SMs merges a read with one of the same sectors that is in flight beyond its port to the
-    L2, which carries what is left (measured: read_lag, read_bandwidth).
+
+@compiled
+def read_line(x, line, mask, promotion, partition, domain, at):
+    """Read sectors of one line for an SM. Returns when the data is at the SM. ``promotion``: bytes that a miss fills.
+
+    The coalescer of a group of SMs merges a read with one of the same sectors that waits at its port to the L2 or is in
+    flight beyond it; the port carries what is left (measured: read_lag, read_bandwidth, queued_merging).
     """
     h = scatter(line)
     merge = x[MERGES] + (domain * x[MERGE_SLOTS] + ((h >> 20) & (x[MERGE_SLOTS] - 1))) * MERGE_SIZE
     is_in_flight = x[merge + MERGE_LINE] == line and abs(at - x[merge + MERGE_AT]) < x[merge + MERGE_FOR]
     if is_in_flight and x[merge + MERGE_MASK] & mask == mask:
-        return max(x[merge + MERGE_UNTIL], at + x[MERGE_TRANSIT])
+        return join(x, merge, at)
     n = sectors_in(mask) << x[SAMPLE_SHIFT]
     x[COUNTER + L2_READ_SECTORS] += n
     place = find(x, partition, h, line)
@@ -239,15 +263,16 @@ def read_line(x, line, mask, partition, domain, at):
     if place >= 0 and (x[record + L_VALID] & mask) == mask:
         x[COUNTER + L2_NEAR_HIT_SECTORS] += n
         x[x[L2_USES] + place] = at
-        back = max(at + near_latency(x, h ^ domain * DOMAIN_HASH), x[record + L_READY])
+        back = max(at + near_latency(x, h ^ domain * DOMAIN_HASH), filled(x, record, at))
     else:
-        back = read_beyond_near(x, line, h, mask, n, partition, at)
-        install(x, partition, h, line, mask, back, at)
-    x[merge + MERGE_FOR] = back - at - x[MERGE_TRANSIT]
+        back = fill_near(x, line, h, promoted(mask, promotion), partition, at)
+        if promotion > LINE_BYTES:
+            fill_near(x, line ^ 1, scatter(line ^ 1), ALL_SECTORS, partition, at)
     passed = reserve(x, x[COALESCER_SERVERS] + domain * SERVER_SIZE, at, n * x[COALESCER_SECTOR])
     note_load(x, x[COALESCER_LOADS] + domain * LOAD_SIZE, PORT_LOAD_SHIFT, at, n * x[COALESCER_SECTOR])
     x[L2_QUEUED] = max(0, passed + x[NEAR] - back)
     back = max(back, passed + x[NEAR])
+    x[merge + MERGE_FOR] = back - at - x[MERGE_TRANSIT]
     x[merge + MERGE_UNTIL] = max(back, x[merge + MERGE_UNTIL]) if is_in_flight else back
     x[merge + MERGE_MASK] = x[merge + MERGE_MASK] | mask if is_in_flight else mask
     x[merge + MERGE_LINE] = line
@@ -255,13 +280,37 @@ def read_line(x, line, mask, partition, domain, at):
     return back
 
 
+LINE_BYTES = 1 << LINE_SHIFT
 DOMAIN_HASH = 0x9E37
 """Makes the distance to a slice differ between groups of SMs."""
 
 
+AS_ASKED = 0
+"""Promotion of a read that fills only the sectors it asks for."""
+
+
 @compiled
-def read_beyond_near(x, line, h, mask, n, partition, at):
+def promoted(mask, promotion):
+    """Sectors that a miss of ``mask`` fills: whole aligned pieces of ``promotion`` bytes (measured: half_lines)."""
+    if promotion >= LINE_BYTES:
+        return ALL_SECTORS
+    if promotion > 1 << SECTOR_SHIFT:
+        return mask | (mask & ODD_SECTORS) >> 1 | (mask & EVEN_SECTORS) << 1
+    return mask
+
+
+@compiled
+def fill_near(x, line, h, mask, partition, at):
+    """Bring sectors into the partition next to the SM. Returns when they are at the SM."""
+    back = read_beyond_near(x, line, h, mask, partition, at)
+    install(x, partition, h, line, mask, back, at)
+    return back
+
+
+@compiled
+def read_beyond_near(x, line, h, mask, partition, at):
     """A near miss: ask the home partition, then DRAM. Returns when it is at the SM."""
+    n = sectors_in(mask) << x[SAMPLE_SHIFT]
     x[COUNTER + L2_MISS_SECTORS] += n
     home = home_of(x, h)
     if home == partition:
@@ -272,7 +321,7 @@ def read_beyond_near(x, line, h, mask, n, partition, at):
     if place >= 0 and (x[record + L_VALID] & mask) == mask:
         x[COUNTER + L2_FAR_HIT_SECTORS] += n
         x[x[L2_USES] + place] = at
-        return max(at + near_latency(x, h) + x[FAR], x[record + L_READY])
+        return max(at + near_latency(x, h) + x[FAR], filled(x, record, at))
     x[COUNTER + L2_MISS_SECTORS] += n
     back = fetch_from_dram(x, h, mask, at) + x[FAR]
     install(x, home, h, line, mask, back, at)

@@ -79,8 +79,8 @@ MEMORY_PARAMETERS = (
 ) = range(38)
 N_MEMORY_HEADER = COUNTER + N_COUNTERS
 
-# Record of an L2 line (beside its tag and its last use): when its data is there, masks of valid and dirty sectors.
-L_READY, L_VALID, L_DIRTY, LINE_SIZE = range(4)
+# Record of an L2 line (beside its tag and its last use): when it was asked for and is there, masks of valid and dirty sectors.
+L_ASKED, L_READY, L_VALID, L_DIRTY, LINE_SIZE = range(5)
 
 # Record of a read in flight in a request coalescer.
 MERGE_LINE, MERGE_MASK, MERGE_AT, MERGE_FOR, MERGE_UNTIL, MERGE_SIZE = range(6)

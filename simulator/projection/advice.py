@@ -13,9 +13,11 @@ from simulator.hw.config import HardwareConfig
 from simulator.isa.effects import EPILOGUE, FIXED, N_CAUSES, PIPE_TRANSCENDENTAL, STEADY
 from simulator.projection.annotated_code import CodeLine, global_traffic
 from simulator.projection.ideals import IDEALS, PERFECT_TAIL, Edit, with_free_pipes, without_conflicts
+from simulator.projection.more_bulk_stages import with_bulk_copies_ahead
+from simulator.projection.more_stages import group_bytes, groups_per_stage, with_copies_ahead
 from simulator.projection.plan import DEFAULT_INSTRUCTION_BUDGET
 from simulator.projection.projection import Projection
-from simulator.projection.remedies import narrow_rows, rasters, with_dense_accesses, with_whole_boxes, without_rows
+from simulator.projection.remedies import narrow_rows, rasters, with_dense_accesses, with_longer_rows, without_rows
 from simulator.projection.run import Replay, project_replay, replay_trace
 from simulator.projection.what_if import replayed_cycles
 from simulator.sm.inputs import I_EFFECT, I_PHASE, I_PIPE
@@ -33,6 +35,9 @@ NARROW_ROW = 1.25
 SPILL_SHARE = 0.005
 REREAD = 1.3
 CLIFF = 0.25
+MOST_MORE_STAGES = 8
+PATIENCE = 2
+"""Stages without a gain before no more are tried: one may cost a CTA per SM, and the next make up for it."""
 ASYNCHRONOUS = ("UTMALDG", "LDGSTS", "UBLKCP")
 
 
@@ -146,19 +151,44 @@ def occupancy_limit(case: Case, resource: str) -> Finding | None:
 
 
 def too_few_stages(case: Case) -> Finding | None:
-    """Copies into shared memory whose latency is exposed."""
-    exposed = case.share("hbm_latency", "tma_latency", "l2")
+    """Copies into shared memory whose latency is exposed. Copies are replayed one stage earlier after another, until that
+    gains nothing more or shared memory is full; those of warps that do nothing else with their latency hidden."""
+    exposed = case.share("hbm_bandwidth", "hbm_latency", "tma_latency", "l2")
     if exposed < EXPOSED_SHARE or not case.issue_share(*ASYNCHRONOUS):
         return None
-    ideal = next(ideal for ideal in IDEALS if ideal.name == "hidden_memory_latency")
-    cycles = replayed_cycles(case.replay.trace, case.hw, ideal, case.instruction_budget)
+    evidence: dict[str, Any] = {"exposed_latency": exposed}
     waiting = sorted(case.code, key=lambda c: -(c.stalls.get("mbarrier", 0) + c.stalls.get("long_scoreboard", 0)))
-    return Finding(
-        "add pipeline stages: copies into shared memory are waited for",
-        {"exposed_latency": exposed},
-        _places(waiting),
-        cycles or case.projection.cycles,
-    )
+    if with_stages(case.replay.trace, 1) is not None:
+        n_stages, cycles = _more_stages(case)
+        evidence["more_stages"] = n_stages
+        advice = f"add {n_stages} pipeline stage{'s' if n_stages > 1 else ''}: copies into shared memory are waited for"
+    else:
+        ideal = next(ideal for ideal in IDEALS if ideal.name == "hidden_memory_latency")
+        cycles = replayed_cycles(case.replay.trace, case.hw, ideal, case.instruction_budget) or case.projection.cycles
+        advice = "add pipeline stages: copies into shared memory are waited for (the gain is that of all latency hidden)"
+    return Finding(advice, evidence, _places(waiting), cycles)
+
+
+def _more_stages(case: Case) -> tuple[int, float]:
+    """(stages that are enough beside those that the kernel has, cycles with them)."""
+    best = 0, case.projection.cycles
+    for n_stages in range(1, MOST_MORE_STAGES + 1):
+        deeper = with_stages(case.replay.trace, n_stages)
+        if deeper is None or deeper.smem_bytes_per_cta > case.hw.shared_memory.max_per_cta_bytes:
+            break
+        cycles = case.cycles_with(deeper)
+        if cycles <= best[1] * (1 - SMALLEST_GAIN):
+            best = n_stages, cycles
+        elif n_stages - best[0] >= PATIENCE:
+            break
+    return best
+
+
+def with_stages(trace: KernelTrace, n_more: int) -> KernelTrace | None:
+    """The kernel with its copies ``n_more`` pipeline stages earlier; None where its copies are not understood."""
+    if group_bytes(trace):
+        return with_copies_ahead(trace, n_more * groups_per_stage(trace))
+    return with_bulk_copies_ahead(trace, n_more)
 
 
 def tail(case: Case) -> Finding | None:
@@ -252,7 +282,7 @@ def small_boxes(case: Case) -> Finding | None:
         "copy boxes with longer rows (128 bytes): the copy engine's time is per row",
         {"row_time_over_byte_time": slowest},
         _places([c for c in case.code if _opcode(c).startswith("UTMA")]),
-        case.cycles_with(edit=with_whole_boxes),
+        case.cycles_with(with_longer_rows(case.replay.trace)),
     )
 
 

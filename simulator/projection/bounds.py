@@ -18,7 +18,6 @@ def lower_bounds(
     """Cycles by resource: instruction issue, tensor cores, shared-memory port, L2 reads, DRAM, launch."""
     n_sms = hw.sm.count
     instructions = trace.warp_instructions
-    per_second = clock_hz
     counters = run.counters
     bounds = {
         "launch": timing.launch.latency_cycles,
@@ -28,9 +27,14 @@ def lower_bounds(
         "l2": counters["fill_bytes"] / timing.l1.fill_bytes_per_cycle / n_sms
         if counters["bulk_fill_bytes"] == 0
         else counters["fill_bytes"] / timing.bulk.fill_bytes_per_cycle / n_sms,
-        "dram": counters["dram_read_bytes"] / timing.dram.read_bytes_per_second * per_second,
+        "dram": dram_seconds(counters["dram_read_bytes"], counters["dram_write_bytes"], timing) * clock_hz,
     }
     return {name: float(value) for name, value in bounds.items()}
+
+
+def dram_seconds(read_bytes: float, write_bytes: float, timing: Timing) -> float:
+    """Least time of reads and writes, which share the bus: writes at the rate that they have without turnarounds."""
+    return read_bytes / timing.dram.read_bytes_per_second + write_bytes / timing.dram.write_bytes_per_second
 
 
 def per_class_total(trace: KernelTrace, weight_of_stream: list[list[float]]) -> float:

@@ -11,7 +11,7 @@ ACRONYMS = ("hbm", "l2", "tma")
 OUTSIDE = ("launch",)
 MEANING = {
     "tensor": "the tensor cores compute",
-    "other_issue": "issue slots and arithmetic pipes are the limit",
+    "other_issue": "instructions issue, or arithmetic pipes are busy; waits beside that are hidden",
     "shared_memory": "shared-memory bandwidth is the limit",
     "bank_conflicts": "shared-memory bank conflicts take the port",
     "tma_latency": "bulk copies are waited for: their latency is exposed",

@@ -9,7 +9,8 @@ from typing import Any
 from simulator.projection.document import Document, leaves
 
 SMALLEST_CHANGE = 1e-9
-UNREMARKABLE = ("simulated", "interval", "weakest_inputs", "cycle_stack", "stalls", "bounds", "bytes", "counters")
+REPEATED = ("cycle_stack", "attribution", "diagnosis", "stalls", "bounds", "bytes")
+UNREMARKABLE = (*REPEATED, "simulated", "interval", "weakest_inputs", "counters")
 """Groups that have a place of their own in the answer, or that say nothing of the kernel."""
 SAME = 0.005
 """Cycles within 0.5 % count as the same in the sentence."""

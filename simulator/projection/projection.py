@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
+
+from simulator.projection.html import html_card
+
+N_SHOWN = 5
+"""Causes and stall reasons that a notebook shows."""
 
 
 @dataclass(frozen=True)
@@ -43,3 +49,33 @@ class Projection:
     cycle_stack: dict[str, float] = field(default_factory=dict)
     attribution: dict[str, Any] = field(default_factory=dict)
     diagnosis: dict[str, list[str]] = field(default_factory=dict)
+
+    def to_row(self) -> dict[str, Any]:
+        """Plain values under the column names of a study's frame: a list of rows is a tidy pandas frame."""
+        row: dict[str, Any] = {"kernel": self.kernel, "hw": self.hw, "cycles": self.cycles, "time_us": self.time_us}
+        row |= {"clock_mhz": self.clock_mhz, "bound_by": self.bound_by, "waves": self.waves, "tail_fraction": self.tail_fraction}
+        row |= {name: self.occupancy[name] for name in ("occupancy", "ctas_per_sm") if name in self.occupancy}
+        row |= {"warp_instructions": self.warp_instructions}
+        for group in ("smem", "bytes", "cycle_stack", "stalls", "bounds"):
+            values: Mapping[str, float] = getattr(self, group)
+            row |= {f"{group}_{name}": value for name, value in values.items()}
+        return row
+
+    def _repr_html_(self) -> str:
+        """The answer, with the largest causes and waits; ``report.projection_report`` shows everything."""
+        low_high = f"; interval {self.interval['low']:,.0f} to {self.interval['high']:,.0f}" if self.interval else ""
+        return html_card(
+            f"{self.kernel} on {self.hw}",
+            f"{self.cycles:,.0f} cycles{low_high}; {self.time_us:,.1f} us at {self.clock_mhz:.0f} MHz, bound by "
+            f"{self.bound_by.replace('_', ' ')}",
+            {
+                "where the cycles go": _largest(self.cycle_stack),
+                "issue slots of resident warps": _largest(self.stalls),
+                "lower bounds, of the cycles": _largest({name: value / self.cycles for name, value in self.bounds.items()}),
+            },
+        )
+
+
+def _largest(shares: Mapping[str, float]) -> list[tuple[str, str]]:
+    ordered = sorted(shares.items(), key=lambda item: -item[1])[:N_SHOWN]
+    return [(name.replace("_", " "), f"{share:.1%}") for name, share in ordered if share > 0]

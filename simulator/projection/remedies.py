@@ -9,8 +9,8 @@ import numpy as np
 
 from simulator.hw.config import HardwareConfig
 from simulator.lower.events import EventUse
-from simulator.sm.inputs import CYCLE, T_BOX, T_DIMENSIONS, T_ELEMENT, T_ROW, Program
-from simulator.trace.kernel_trace import LANES, KernelTrace, Stream
+from simulator.sm.inputs import CYCLE, LINE_BYTES, T_BOX, T_DIMENSIONS, T_ELEMENT, T_ROW, Program
+from simulator.trace.kernel_trace import LANES, KernelTrace, Stream, TensorMap
 
 
 def without_rows(trace: KernelTrace, rows: np.ndarray) -> KernelTrace:
@@ -42,13 +42,46 @@ def with_dense_accesses(trace: KernelTrace, scattered: np.ndarray) -> KernelTrac
     return replace(trace, events=replace(trace.events, pattern=pattern), lane_patterns=lane_patterns)
 
 
-def with_whole_boxes(program: Program, trace: KernelTrace, hw: HardwareConfig) -> Program:
-    """Bulk copies limited by their bytes alone, as those of boxes with full rows are."""
-    timing = hw.execution_sections().timing
-    tensor = program.tensor.copy()
-    row_bytes = tensor[:, T_BOX] * tensor[:, T_ELEMENT]
-    tensor[:, T_ROW] = np.minimum(tensor[:, T_ROW], np.rint(row_bytes / timing.bulk.fill_bytes_per_cycle * CYCLE))
-    return program._replace(tensor=tensor)
+def with_longer_rows(trace: KernelTrace) -> KernelTrace:
+    """Bulk copies of the same bytes whose boxes have rows of a whole line: as many neighbouring rows as fit one are one, in
+    the box and in memory. A map whose rows fill a line, or do not come in such numbers, stays as it is."""
+    factors = np.array([_rows_in_a_line(box) for box in trace.tensor_maps], np.int64)
+    maps = tuple(_merged(box, int(factor)) for box, factor in zip(trace.tensor_maps, factors, strict=True))
+    events = trace.events
+    factor = np.where(events.tensor >= 0, factors[events.tensor], 1) if len(factors) else np.ones(len(events), np.int64)
+    coordinate, base = events.coordinate.copy(), events.base.copy()
+    coordinate[:, 0] *= factor
+    coordinate[:, 1] //= factor
+    columns = list(trace.cta_base.T)
+    for event in np.flatnonzero(factor > 1):
+        for dimension, scaled in ((0, lambda moved, f: moved * f), (1, lambda moved, f: moved // f)):
+            if base[event, dimension] >= 0:
+                columns.append(scaled(trace.cta_base[:, base[event, dimension]], factor[event]))
+                base[event, dimension] = len(columns) - 1
+    return replace(
+        trace,
+        tensor_maps=maps,
+        events=replace(events, coordinate=coordinate, base=base),
+        cta_base=np.stack(columns, axis=1) if columns else trace.cta_base,
+    )
+
+
+def _rows_in_a_line(box: TensorMap) -> int:
+    """How many rows of a box fill a line together, 1 where their number does not divide."""
+    row_bytes = box.box[0] * box.element_bytes
+    factor = LINE_BYTES // row_bytes
+    return factor if len(box.box) > 1 and factor > 1 and LINE_BYTES % row_bytes == 0 and box.box[1] % factor == 0 else 1
+
+
+def _merged(box: TensorMap, factor: int) -> TensorMap:
+    if factor == 1:
+        return box
+    return replace(
+        box,
+        shape=(box.shape[0] * factor, -(-box.shape[1] // factor), *box.shape[2:]),
+        strides_bytes=(box.strides_bytes[0] * factor, *box.strides_bytes[1:]),
+        box=(box.box[0] * factor, box.box[1] // factor, *box.box[2:]),
+    )
 
 
 def narrow_rows(program: Program, hw: HardwareConfig) -> np.ndarray:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from simulator.device.machine import Plan, Run, Watch
+from simulator.device.scout import cycles_of_start
 from simulator.device.simulate import simulate
 from simulator.errors import UserError
 from simulator.hw.config import HardwareConfig
@@ -33,6 +34,9 @@ from simulator.trace.kernel_trace import KernelTrace
 MEGA = 1e6
 MOST_CLOCKS = 3
 """Replays of a kernel whose clock depends on how busy it keeps the tensor cores."""
+SCOUT_SHARE, SCOUT_INSTRUCTIONS = 0.1, 500_000
+"""The clock is scouted on this share of the instructions of a replay, at most so many. On 32 measured matrix kernels (`fit`) its
+clock is within 0.2 % (median) of the one that the whole replay settles at, and beyond 3 % for one, which takes 50 us."""
 
 SECTOR_BYTES = 1 << SECTOR_SHIFT
 
@@ -79,18 +83,36 @@ def replay_trace(
     busy_cycles = tensor_cycles(trace, program) / hw.sm.count
     clock_hz = expected_clock_hz(timing.clock, busy_cycles)
     plan = choose_plan(trace, program, hw, resident, clock_hz, instruction_budget)
+    if busy_cycles:
+        plan = _at_scouted_clock(trace, program, hw, plan, busy_cycles)
     roles, role_of_warp = roles_of(trace, program.static)
     watch = Watch(role_of_warp, len(trace.static) if profile else 0, explains=explains)
     for attempt in range(1, MOST_CLOCKS + 1):
         run = simulate(program, hw, timing, plan, watch=watch)
         if not run.finished:
             raise UserError(describe_deadlock(trace, program, run))
-        settled = sustained_clock_hz(timing.clock, busy_cycles / run.end_cycles, run.end_cycles / plan.clock_hz)
-        if abs(settled / plan.clock_hz - 1) <= SETTLED or attempt == MOST_CLOCKS:
+        settled = _settled(plan, sustained_clock_hz(timing.clock, busy_cycles / run.end_cycles, run.end_cycles / plan.clock_hz))
+        if settled is plan or attempt == MOST_CLOCKS:
             break
-        plan = replace(plan, clock_hz=settled)
-    clock_hz = plan.clock_hz
-    return Replay(trace, program, resident, plan, roles, run, clock_hz, explains)
+        plan = settled
+    return Replay(trace, program, resident, plan, roles, run, plan.clock_hz, explains)
+
+
+def _at_scouted_clock(trace: KernelTrace, program: Program, hw: HardwareConfig, plan: Plan, busy_cycles: float) -> Plan:
+    """The plan at the clock that a kernel would sustain if it kept the pace of its start."""
+    timing = timing_of(hw)
+    n_simulated = trace.warp_instructions * plan.n_sms / plan.n_chip_sms
+    start = cycles_of_start(program, hw, timing, plan, min(int(SCOUT_SHARE * n_simulated), SCOUT_INSTRUCTIONS))
+    if start is None:
+        return plan
+    issued, cycles = start
+    end_cycles = cycles * n_simulated / issued
+    return _settled(plan, sustained_clock_hz(timing.clock, busy_cycles / end_cycles, end_cycles / plan.clock_hz))
+
+
+def _settled(plan: Plan, clock_hz: float) -> Plan:
+    """The plan at another clock; itself when that is near the assumed one."""
+    return plan if abs(clock_hz / plan.clock_hz - 1) <= SETTLED else replace(plan, clock_hz=clock_hz)
 
 
 def project_trace(

@@ -13,6 +13,7 @@ from simulator.hw.config import HardwareConfig
 from simulator.kernels.families import Family, family_of
 from simulator.kernels.legality import Violation, check_registers, nearest_legal
 from simulator.kernels.sampling import Sample, choose_sample
+from simulator.projection.html import html_card
 from simulator.projection.occupancy import Occupancy, occupancy
 from simulator.projection.plan import Budget
 from simulator.projection.sampled import Parts, SampledProjection, project_sampled
@@ -71,6 +72,45 @@ class TileCard:
     def suggestions(self) -> list[Suggestion]:
         """The changes that save most, at least NOTICEABLE."""
         return [one for one in self.tried if one.saves >= NOTICEABLE][:N_SUGGESTIONS]
+
+    def to_row(self) -> dict[str, Any]:
+        """The design and what it is worth as plain values: rows of several cards are a tidy pandas frame. An illegal
+        design has its ``violation`` and no time."""
+        design = self.design.model_dump(mode="json", exclude_none=True)
+        row = {name: "x".join(map(str, value.values())) if isinstance(value, dict) else value for name, value in design.items()}
+        row |= {"hw": self.hw, "legal": self.is_legal, "violation": self.violations[0].message if self.violations else None}
+        if self.projection is None or self.occupancy is None:
+            return row
+        row |= {"registers": self.registers, "smem_bytes": self.occupancy.smem_allocated_per_cta}
+        row |= {"ctas_per_sm": self.occupancy.ctas_per_sm, "occupancy": self.occupancy.occupancy}
+        row |= {"bank_conflicts": sum(access.total_bank_conflicts for access in self.accesses)}
+        row |= {name: getattr(self.projection, name) for name in ("cycles", "time_us", "bound_by")}
+        rates = {"tflops": self.tflops, "gigabytes_per_second": self.gigabytes_per_second}
+        return row | rates | {"share_of_bound": self.bound_share}
+
+    def _repr_html_(self) -> str:
+        """Legality, then occupancy, conflicts and what single-step changes are worth."""
+        subject = f"{getattr(self.design, 'title', '') or self.design.model_dump()['kind']} on {self.hw}"
+        if self.projection is None or self.occupancy is None:
+            lines = [(one.message, one.change or "") for one in self.violations]
+            return html_card(subject, "not legal", {"violation, and the nearest legal change": lines})
+        p, resident = self.projection, self.occupancy
+        limits = " and ".join(name.replace("smem", "shared memory") for name in resident.limiters)
+        bound_by = p.bound_by.replace("_", " ")
+        worst = [access for access in self.accesses if access.bank_conflicts]
+        return html_card(
+            subject,
+            f"legal; {p.cycles:,.0f} cycles, {p.time_us:,.1f} us at {p.clock_mhz:.0f} MHz, bound by {bound_by}",
+            {
+                "occupancy": [(f"CTAs per SM: {resident.ctas_per_sm}", f"limited by {limits}")],
+                "bank conflicts": [
+                    (f"{one.name}: {one.wavefronts} wavefronts", one.suggestion.text if one.suggestion else "")
+                    for one in worst
+                ],
+                "waits": [(name.replace("_", " "), f"{share:.1%}") for name, share in self.bottlenecks],
+                "changes, cycles saved": [(one.change, f"{one.saves:+.1%}") for one in self.tried],
+            },
+        )
 
     def to_json(self) -> dict[str, Any]:
         """The contract's keys; what does not exist is absent."""

@@ -11,7 +11,13 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import BoundaryNorm, ListedColormap
 from matplotlib.figure import Figure
 
-from simulator.lower.bank_use import BankUse
+from simulator.errors import UserError
+from simulator.hw.config import HardwareConfig
+from simulator.lower.access_answer import bank_rules
+from simulator.lower.access_kinds import AccessKind
+from simulator.lower.bank_use import BankUse, bank_use
+from simulator.projection.tile_accesses import KINDS, TileAccess
+from simulator.report.study_style import Drawing
 
 _WAYS_COLOURS = ("#f4f4f2", "#4c9f70", "#e9c46a", "#f4a261", "#e76f51", "#a4036f")
 _USE_COLOURS = ("#f4f4f2", "#e76f51", "#e9c46a", "#4c9f70")
@@ -21,6 +27,23 @@ TICK_EVERY = 4
 
 def save_bank_png(use: BankUse, path: Path, title: str) -> None:
     """Write the lane x bank picture with the words per bank below it."""
+    _save(_bank_figure(use, title), path)
+
+
+def bank_drawing(access: TileAccess, chip: HardwareConfig) -> Drawing:
+    """The lane x bank picture of a design's access. UserError for one that has no lanes."""
+    if not access.lane_offsets:
+        raise UserError("this design has no access by lanes to draw: its operands are fetched by bulk copies and multiply-adds")
+    kind = KINDS[access.name.split(".")[0]]
+    is_matrix = kind in (AccessKind.LDSM, AccessKind.STSM)
+    width = max(access.width_bytes // 4, 1) if is_matrix else access.width_bytes
+    use = bank_use(kind, width, np.array(access.lane_offsets, np.int64), bank_rules(chip))
+    title = f"{access.name} on {chip.name}"
+    caption = f"{title}: {access.wavefronts} wavefronts, ideal {access.ideal_wavefronts}; numbers: words that a bank delivers."
+    return Drawing("banks", caption, caption, _bank_figure(use, title))
+
+
+def _bank_figure(use: BankUse, title: str) -> Figure:
     figure, (grid, bars) = _figure(title, lanes=len(use.touches))
     ways = np.zeros(use.touches.shape, dtype=np.int64)
     for number, lanes in enumerate(use.phases):
@@ -41,7 +64,7 @@ def save_bank_png(use: BankUse, path: Path, title: str) -> None:
     bars.set_xlabel(f"bank ({use.rules.bank_width_bytes} bytes wide)")
     bars.set_xticks(range(0, use.rules.n_banks, TICK_EVERY))
     bars.set_xlim(-0.5, use.rules.n_banks - 0.5)
-    _save(figure, path)
+    return figure
 
 
 def save_sector_png(lines: np.ndarray, used: np.ndarray, sector_bytes: int, path: Path, title: str) -> None:

@@ -7,6 +7,7 @@ from rich.text import Text
 
 from simulator.lower.access_kinds import KIND_RULES
 from simulator.lower.bank_use import BankUse
+from simulator.report.format import plural
 
 WAYS_STYLES = ((1, "green"), (2, "yellow"), (4, "dark_orange"), (8, "red"), (1 << 30, "bold magenta"))
 """Largest number of words that a bank delivers in a phase, and how the cell looks."""
@@ -23,7 +24,7 @@ def bank_text(use: BankUse) -> Text:
     text.append(_ruler(use.rules.n_banks, cell) + "\n", style="dim")
     for number, lanes in enumerate(use.phases):
         cost = int(use.words[number].max()) * KIND_RULES[use.kind].wavefronts_per_visit
-        headline = f"── phase {number + 1} of {len(use.phases)}: {_plural(cost, 'wavefront')} "
+        headline = f"── phase {number + 1} of {len(use.phases)}: {plural(cost, 'wavefront')} "
         text.append(headline.ljust(_MARGIN + cell * use.rules.n_banks, "─") + "\n", style="cyan")
         for lane in lanes:
             text.append(f"lane {lane:<{_MARGIN - 5}}", style="dim")
@@ -32,7 +33,7 @@ def bank_text(use: BankUse) -> Text:
             text.append("\n")
     idle = sum(use.phase_of(lane) is None for lane in range(len(use.touches)))
     if idle:
-        text.append(f"── {_plural(idle, 'lane')} without part in it\n", style="dim")
+        text.append(f"── {plural(idle, 'lane')} without part in it\n", style="dim")
     return text
 
 
@@ -64,7 +65,3 @@ def _append_cell(text: Text, words: int, cell: int) -> None:
 
 def _use_style(share: float) -> str:
     return "green" if share >= 1 else "yellow" if share >= 0.5 else "red"
-
-
-def _plural(count: int, noun: str) -> str:
-    return f"{count} {noun}{'' if count == 1 else 's'}"

@@ -59,8 +59,8 @@ def _advice(advice: Sequence[Advice]) -> Iterator[RenderableType]:
 
 
 def _code(code: Sequence[CodeLine]) -> RenderableType:
-    names = (("share", True), ("stall cycles", True), ("issues", True), ("mostly", False), ("waves", True), ("sectors", True))
-    table = _table(*names, ("", False))
+    counts = (("wavefronts", True), ("sectors", True))
+    table = _table(("share", True), ("stall cycles", True), ("issues", True), ("mostly", False), *counts, ("", False))
     for line in code:
         waves = f"{scaled(line.wavefronts)}/{scaled(line.ideal_wavefronts)}" if line.wavefronts else ""
         sectors = scaled(line.sectors) if line.sectors else ""

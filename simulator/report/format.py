@@ -47,6 +47,11 @@ def signed_percent(value: float) -> str:
     return f"{value:+.1f} %" if math.isfinite(value) else "-"
 
 
+def plural(count: int, noun: str) -> str:
+    """3, "warp" -> "3 warps"."""
+    return f"{count} {noun}{'s' if count != 1 else ''}"
+
+
 def duration(time_us: float) -> str:
     """2383.8 -> "2.38 ms", 4.7 -> "4.70 us"."""
     if time_us >= 1e6:

@@ -15,6 +15,7 @@ from simulator.data_files import data_folder
 from simulator.report import study_bottlenecks, study_figures, study_tables
 from simulator.report.projection_html import embedded, render_template
 from simulator.report.study_answer import answer
+from simulator.report.study_software import software
 from simulator.report.study_style import Drawing
 from simulator.report.study_tables import Table
 from simulator.study.results import StudyResults
@@ -92,6 +93,8 @@ def _sections(report: StudyReport, shown: Any) -> Iterator[dict[str, Any]]:
     results = report.results
     yield _section("Designs", [], [study_tables.designs(results)])
     yield _section("Kernels and chips", [shown(report.speedups())], [study_tables.speedups(results)])
+    if (tiles := software(results)) is not None:
+        yield _section("The best software on each chip", [], [tiles])
     step = f"{100 * results.spec.sensitivity.delta:.0f} %" if results.spec.sensitivity else ""
     yield _section(
         "What each parameter is worth",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from simulator.report.format import percent, words
+from simulator.report.study_software import software_sentence
 from simulator.report.study_tables import NOT_DISTINGUISHABLE, change, counts, interval, plus_minus, ratio, titled
 from simulator.study.points import DesignPoint
 from simulator.study.results import StudyResults
@@ -75,12 +76,15 @@ def _sure(results: StudyResults) -> str:
 
 
 def _software(results: StudyResults) -> str:
+    return " ".join(part for part in (software_sentence(results), _waiting(results)) if part)
+
+
+def _waiting(results: StudyResults) -> str:
+    """Whether kernels wait for something else on the best design than on the base."""
     best = results.point(results.best(results.spec.objectives[0])["point"])
     moved = [(name, *ends) for name in results.weights if (ends := _waits(results, best, name)) and ends[0] != ends[2]]
     if best.id == results.base.id or not moved:
-        return (
-            "On the best design every kernel still waits for the same thing as on the base, so that software is tuned as before."
-        )
+        return "On the best design every kernel still waits most for what it waits for on the base."
     parts = [f"{name} waits most for {new} ({share}) instead of {old} ({before})" for name, old, before, new, share in moved]
     return f"Software would have to change where the bottleneck moves: on the best design {'; '.join(parts)}."
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from simulator.projection.diagnosis import MEANING
 from simulator.projection.projection import Projection
-from simulator.report.format import duration, percent, scaled, whole, words
+from simulator.report.format import duration, percent, plural, scaled, whole, words
 
 SMALLEST_SHARE = 0.005
 """Stall reasons below this share are summed up as one."""
@@ -96,9 +96,9 @@ def _occupancy_note(projection: Projection, limiters: list[str]) -> str:
     occupancy = projection.occupancy
     parts = []
     if "ctas_per_sm" in occupancy:
-        parts.append(f"{_plural(int(occupancy['ctas_per_sm']), 'CTA')} per SM")
+        parts.append(f"{plural(int(occupancy['ctas_per_sm']), 'CTA')} per SM")
     if "warps_per_sm" in occupancy:
-        parts.append(_plural(int(occupancy["warps_per_sm"]), "warp"))
+        parts.append(plural(int(occupancy["warps_per_sm"]), "warp"))
     if limiters:
         parts.append("limited by " + " and ".join(limiters))
     return ", ".join(parts)
@@ -128,11 +128,12 @@ def stack_bars(projection: Projection) -> list[Bar]:
 
 
 def diagnosis_lines(projection: Projection) -> list[str]:
-    """What bounds the kernel, and what lies outside of it, each as a sentence."""
+    """What the diagnosis says beyond the cycle stack, whose bars carry the sentences of their causes."""
     return [
         f"{'Outside the kernel' if place == 'outside' else 'Kernel'}: {sentence}"
         for place, sentences in projection.diagnosis.items()
         for sentence in sentences
+        if not sentence.endswith(tuple(MEANING.values()))
     ]
 
 
@@ -187,10 +188,6 @@ def dominant_stall(projection: Projection) -> str:
 def _remark(entry: dict) -> str:
     known = ("path", "confidence")
     return ", ".join(f"{words(str(key))} {value}" for key, value in entry.items() if key not in known)
-
-
-def _plural(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def _rate(n_bytes: float, seconds: float) -> str:

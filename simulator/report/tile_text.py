@@ -11,6 +11,7 @@ from rich.text import Text
 
 from simulator.projection.tile_accesses import TileAccess
 from simulator.projection.tile_card import TileCard
+from simulator.report.format import plural, words
 from simulator.report.projection_text import blocks
 from simulator.report.summary import interval_text
 
@@ -48,7 +49,7 @@ def _legal(card: TileCard) -> Iterator[RenderableType]:
     assert p is not None and resident is not None
     yield Text.assemble((_title(card.design), "bold"), f" on {card.hw}: ", ("legal", "bold green"))
     yield Text(
-        f"{p.cycles:,.0f} cycles, {_time(p.time_us)} at {p.clock_mhz:.0f} MHz, {_rate(card)}, bound by {p.bound_by} "
+        f"{p.cycles:,.0f} cycles, {_time(p.time_us)} at {p.clock_mhz:.0f} MHz, {_rate(card)}, bound by {words(p.bound_by)} "
         f"({card.bound_share:.0%} of that bound)",
         style="bold green",
     )
@@ -62,7 +63,8 @@ def _legal(card: TileCard) -> Iterator[RenderableType]:
     table.add_row(
         "Occupancy",
         f"{resident.occupancy:.1%}",
-        f"{resident.ctas_per_sm} CTAs per SM, {resident.warps_per_sm} warps, limited by {' and '.join(resident.limiters)}",
+        f"{plural(resident.ctas_per_sm, 'CTA')} per SM, {plural(resident.warps_per_sm, 'warp')}, limited by "
+        + " and ".join(map(words, resident.limiters)),
     )
     table.add_row("Registers", str(card.registers), "per thread, from live ranges of the generated code")
     table.add_row("Shared memory", f"{resident.smem_allocated_per_cta:,}", "bytes per CTA with the reserved part")
@@ -70,7 +72,7 @@ def _legal(card: TileCard) -> Iterator[RenderableType]:
         change = ", ".join(
             f"{amount:+,} {'bytes of shared memory' if name == 'smem' else name}" for name, amount in cliff.change.items()
         )
-        table.add_row("Next cliff", f"{cliff.ctas_per_sm} CTAs", change)
+        table.add_row("Next cliff", plural(cliff.ctas_per_sm, "CTA") if cliff.ctas_per_sm else "no CTA", f"per SM with {change}")
     yield table
     if card.accesses:
         yield from _accesses(card.accesses)

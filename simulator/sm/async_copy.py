@@ -19,6 +19,7 @@ from simulator.sm.inputs import (
     T_BOX,
     T_DIMENSIONS,
     T_ELEMENT,
+    T_PROMOTION,
     T_ROW,
     T_SHAPE,
     T_STRIDE,
@@ -141,7 +142,7 @@ def request_row(x, k, c, sm, event, tensor, row, at):
         if first == last:
             continue
         for line in range(first >> LINE_SHIFT, ((last - 1) >> LINE_SHIFT) + 1):
-            back = request(x, c, m, line, sector_mask(first, last, line), at)
+            back = request(x, c, m, line, sector_mask(first, last, line), k[tensor + T_PROMOTION], at)
             if m == 0:
                 done = max(done, back)
     return done

@@ -17,7 +17,7 @@ from simulator.isa.effects import (
     SECTOR_SHIFT,
 )
 from simulator.memory.calendar import reserve
-from simulator.memory.l2 import port_load, read_line, scatter, sectors_in, write_line
+from simulator.memory.l2 import AS_ASKED, port_load, read_line, scatter, sectors_in, write_line
 from simulator.memory.layout import (
     ADDRESS_SLOTS,
     ADDRESSES,
@@ -114,12 +114,12 @@ def is_sampled(x, line):
 
 
 @compiled
-def request(x, c, m, line, mask, at):
-    """Read one line from L2 or beyond for member ``m`` of a CTA slot: when it is at the SM."""
+def request(x, c, m, line, mask, promotion, at):
+    """Read one line from L2 or beyond for member ``m`` of a CTA slot: when it is at the SM. ``promotion``: see read_line."""
     sm = x[c + C_SM]
     member = sm + P_MEMBERS + MEMBER_SIZE * m
     when = at + (x[c + C_LAG] * x[member + MEMBER_LAG] >> SHARE_SHIFT)
-    delay = read_line(x, line, mask, x[member + MEMBER_PARTITION], x[member + MEMBER_DOMAIN], when) - when
+    delay = read_line(x, line, mask, promotion, x[member + MEMBER_PARTITION], x[member + MEMBER_DOMAIN], when) - when
     x[sm + P_LAST_DELAY] = delay
     return at + delay
 
@@ -243,7 +243,7 @@ def miss(x, k, c, sm, event, nth, line, mask, at):
         own = (origin >> LINE_SHIFT) + own_offset
         if not is_sampled(x, own) or (m > 0 and not touches(k, event, origin, nth)):
             continue
-        when = request(x, c, m, own, mask, at)
+        when = request(x, c, m, own, mask, AS_ASKED, at)
         if m == 0:
             back = when
     x[COUNTER + FILL_BYTES] += n_live * (sectors_in(mask) << SECTOR_SHIFT)

@@ -55,9 +55,9 @@ CYCLE = 1 << TICK_SHIFT
 E_BASE = E_COORDINATE + 5
 EVENT_SIZE = E_BASE + 5
 
-# Columns of Program.tensor. ROW: ticks per box row; WAVEFRONTS: shared-memory port ticks per row; SHAPE, STRIDE and
-# BOX take five columns each.
-T_ADDRESS, T_ELEMENT, T_DIMENSIONS, T_ROW, T_WAVEFRONTS, T_SHAPE = range(6)
+# Columns of Program.tensor. ROW: ticks per box row; WAVEFRONTS: shared-memory port ticks per row; PROMOTION: bytes that an
+# L2 miss fills at least; SHAPE, STRIDE and BOX take five columns each.
+T_ADDRESS, T_ELEMENT, T_DIMENSIONS, T_ROW, T_WAVEFRONTS, T_PROMOTION, T_SHAPE = range(7)
 T_STRIDE = T_SHAPE + 5
 T_BOX = T_STRIDE + 5
 TENSOR_SIZE = T_BOX + 5

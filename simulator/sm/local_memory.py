@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from simulator.compiled import compiled
 from simulator.isa.effects import ALL_SECTORS, FILL_BYTES, L1_HIT_SECTORS, L1_READ_SECTORS, SECTORS_PER_LINE
+from simulator.memory.l2 import AS_ASKED
 from simulator.memory.layout import COUNTER
 from simulator.sm.global_memory import drop_l1, fill_l1, is_sampled, leave_sm, probe_l1, request, write_sampled
 from simulator.sm.inputs import E_ADDRESS, E_COUNT, LINE_BYTES
@@ -65,7 +66,7 @@ def miss_local(x, k, w, sm, event, word, at):
         own = local_line(x, k, w, m, event) + word
         if not is_sampled(x, own):
             continue
-        when = request(x, x[w + W_CTA], m, own, ALL_SECTORS, at)
+        when = request(x, x[w + W_CTA], m, own, ALL_SECTORS, AS_ASKED, at)
         if m == 0:
             back = when
     return back

@@ -167,6 +167,23 @@ class StudyResults:
         return pd.DataFrame(rows, columns=["axis", "kernel", "knee", "knee_time", "best", "best_time", "worst_time"])
 
     @property
+    def software(self) -> pd.DataFrame:
+        """One row per point and kernel that is tuned again: the design that won there, in words, and on the base."""
+        tuned = [kernel.name for kernel in self.kernels if kernel.problem is not None]
+        rows = []
+        for name in tuned:
+            base = self.design_of(self.base, name)
+            for point in self.points:
+                if found := self.design_of(point, name):
+                    rows.append({"kernel": name, "point": point.id, "kind": point.kind, "design": found, "base_design": base})
+        return pd.DataFrame(rows, columns=["kernel", "point", "kind", "design", "base_design"])
+
+    def design_of(self, point: DesignPoint, kernel: str) -> str:
+        """The design in words that won on a point; empty for a kernel that stays as it is, or without a result there."""
+        found = self.outcome(point, kernel)
+        return describe(found["design"]) if found is not None and "design" in found else ""
+
+    @property
     def rejected(self) -> list[DesignPoint]:
         return [point for point in self.points if point.rejected]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import cast
 
 import numpy as np
 
@@ -47,17 +48,18 @@ def assemble(classes: Sequence[ClassStreams], lane_patterns: np.ndarray, n_ctas:
     cta_class = np.zeros(n_ctas, np.int32)
     n_fixed = 1 + max((column for found in classes for column in found.fixed.values()), default=-1)
     columns = [np.zeros(n_ctas, np.int64) for _ in range(n_fixed)]
-    tables = []
+    merged = _DistinctRows()
+    places = []
     for number, found in enumerate(classes):
         cta_class[found.members] = number
-        tables.append(_table(found, _columns(found, columns, n_fixed, n_ctas)))
-    merged, places = _merge(tables)
+        places.append(merged.places(_table(found, _columns(found, columns, n_fixed, n_ctas))))
     streams = []
     for found, place in zip(classes, places, strict=True):
         streams.append(tuple(_stream(instruction, active, event, place) for instruction, active, event in found.warps))
-    patterns = _renumber_patterns(merged, lane_patterns)
+    events = merged.rows()
+    patterns = _renumber_patterns(events, lane_patterns)
     base = np.stack(columns, axis=1) if columns else np.zeros((n_ctas, 0), np.int64)
-    return AssembledClasses(tuple(streams), _event_table(merged), patterns, cta_class, base)
+    return AssembledClasses(tuple(streams), _event_table(events), patterns, cta_class, base)
 
 
 def _columns(found: ClassStreams, columns: list[np.ndarray], n_fixed: int, n_ctas: int) -> dict[int, int]:
@@ -94,18 +96,21 @@ def _table(found: ClassStreams, place: dict[int, int]) -> np.ndarray:
     return np.concatenate([*scalars, np.asarray(found.events["coordinate"], np.int64), base], axis=1)
 
 
-def _merge(tables: Sequence[np.ndarray]) -> tuple[np.ndarray, list[np.ndarray]]:
-    """(distinct rows in order of first use, place of every row of every table)."""
-    rows = np.concatenate(tables) if tables else np.zeros((0, len(SCALARS) + 2 * MAX_RANK), np.int64)
-    if len(rows) == 0:
-        return rows, [np.zeros(0, np.int64) for _ in tables]
-    void = np.ascontiguousarray(rows).view(np.dtype((np.void, rows.itemsize * rows.shape[1]))).ravel()
-    _, first, inverse = np.unique(void, return_index=True, return_inverse=True)
-    order = np.argsort(first, kind="stable")
-    rank = np.empty(len(order), np.int64)
-    rank[order] = np.arange(len(order))
-    ends = np.cumsum([len(table) for table in tables])
-    return rows[first[order]], np.split(rank[inverse], ends[:-1])
+class _DistinctRows:
+    """Rows of int64 columns (SCALARS, coordinates, bases), each kept once, in order of first use."""
+
+    def __init__(self) -> None:
+        self._place: dict[bytes, int] = {}
+
+    def places(self, rows: np.ndarray) -> np.ndarray:
+        """Place of each row of a table among the distinct ones, int64."""
+        void = np.ascontiguousarray(rows).view(np.dtype((np.void, rows.itemsize * rows.shape[1]))).ravel()
+        known, contents = self._place, cast("list[bytes]", void.tolist())
+        return np.array([known.setdefault(row, len(known)) for row in contents], np.int64)
+
+    def rows(self) -> np.ndarray:
+        """The distinct rows, int64 [n, columns]."""
+        return np.frombuffer(b"".join(self._place), np.int64).reshape(-1, len(SCALARS) + 2 * MAX_RANK).copy()
 
 
 def _stream(instruction: np.ndarray, active: np.ndarray, event: np.ndarray, place: np.ndarray) -> Stream:

@@ -7,6 +7,7 @@ Events are kept as differences, which the file's compression reduces to almost n
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -42,7 +43,7 @@ def compress_streams(streams: Sequence[Stream]) -> CompressedStreams:
     size = 0
     for stream in streams:
         code = stream.instruction.astype(np.int64) << ACTIVE_BITS | stream.active
-        key = code.tobytes()
+        key = hashlib.sha256(code).digest()
         if key not in known:
             known[key] = len(known)
             for first, length, repeats in find_loops(code):
@@ -51,30 +52,33 @@ def compress_streams(streams: Sequence[Stream]) -> CompressedStreams:
                 size += length
             starts.append(len(pieces))
         sequence.append(known[key])
-    event = [np.diff(stream.event, prepend=np.int32(0)).astype(np.int32) for stream in streams]
+    starts_at = np.concatenate([[0], np.cumsum([len(stream) for stream in streams])]).astype(np.int64)
+    event = np.zeros(starts_at[-1], np.int32)
+    for first, stream in zip(starts_at.tolist(), streams, strict=False):
+        event[first : first + len(stream)] = np.diff(stream.event, prepend=np.int32(0))
     return CompressedStreams(
         pool=np.concatenate(pool) if pool else np.zeros(0, np.int64),
         piece=np.array(pieces, np.int64).reshape(-1, 3),
         sequence_start=np.array(starts, np.int64),
         sequence=np.array(sequence, np.int32),
-        event=np.concatenate(event) if event else np.zeros(0, np.int32),
-        event_start=np.concatenate([[0], np.cumsum([len(e) for e in event])]).astype(np.int64),
+        event=event,
+        event_start=starts_at,
     )
 
 
 def expand_streams(c: CompressedStreams) -> list[Stream]:
-    """The streams again, exactly."""
-    codes = []
+    """The streams again, exactly; equal ones share their instructions and lanes."""
+    sequences = []
     for s in range(len(c.sequence_start) - 1):
         rows = c.piece[c.sequence_start[s] : c.sequence_start[s + 1]]
         parts = [np.tile(c.pool[first : first + length], repeats) for first, length, repeats in rows]
-        codes.append(np.concatenate(parts) if parts else np.zeros(0, np.int64))
+        code = np.concatenate(parts) if parts else np.zeros(0, np.int64)
+        sequences.append(((code >> ACTIVE_BITS).astype(np.int32), (code & ((1 << ACTIVE_BITS) - 1)).astype(np.uint8)))
     streams = []
     for i, s in enumerate(c.sequence):
         event = np.cumsum(c.event[c.event_start[i] : c.event_start[i + 1]], dtype=np.int32)
-        code = codes[s]
-        instruction = (code >> ACTIVE_BITS).astype(np.int32)
-        streams.append(Stream(instruction, (code & ((1 << ACTIVE_BITS) - 1)).astype(np.uint8), event))
+        instruction, active = sequences[s]
+        streams.append(Stream(instruction, active, event))
     return streams
 
 

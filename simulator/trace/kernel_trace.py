@@ -58,7 +58,8 @@ class TensorMap:
     """A tiled bulk-copy descriptor. ``shape``, ``box``: elements, innermost first; ``strides_bytes``: of
     dimensions 1.. (the innermost is dense); ``swizzle_bytes`` 0, 32, 64 or 128; ``address``: global base;
     ``row_share``: share of the box's rows that a copy fills, on average, where the other rows belong to other copies
-    (an im2col box that goes on in the next image row is written as one copy for each row)."""
+    (an im2col box that goes on in the next image row is written as one copy for each row); ``l2_promotion_bytes``: 0, 64,
+    128 or 256, what an L2 miss of the copy fills (CUtensorMapL2promotion)."""
 
     name: str
     element_bytes: int
@@ -68,6 +69,7 @@ class TensorMap:
     swizzle_bytes: int
     address: int
     row_share: float = 1.0
+    l2_promotion_bytes: int = 128
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import pandas as pd
+
 from simulator.errors import UserError
+from simulator.projection.html import html_card
 from simulator.validation.profiler_csv import Launch
 from simulator.validation.profiler_metrics import (
     CYCLES,
@@ -24,13 +27,16 @@ TIME_AGREES = 0.05
 """Times within 5 % need no explanation."""
 DIFFERS = 0.05
 """A work, traffic or clock figure that is further off than 5 % may explain a time."""
+SHARE_OF_TIME = 0.5
+"""It must also be off by half of what the time is."""
 SMALL_STALL = 0.05
 """Stall reasons below this share of a warp's time on both sides explain nothing."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """One figure; ``error`` = projected / measured - 1 (None where nothing was measured); in the unit of ``unit``."""
+    """One figure; ``error`` = projected / measured - 1 (None where nothing was measured); in the unit of ``unit``;
+    ``effect``: the difference over the whole that the figure is part of (the figure itself where there is none)."""
 
     metric: str
     projection: str
@@ -39,7 +45,23 @@ class Row:
     projected: float
     error: float | None
     kind: str
+    effect: float | None = None
     explains: bool = False
+
+    def shown(self) -> tuple[str, str, str]:
+        """Measured, projected and their unit as texts, times in us and clocks in MHz."""
+        factor, unit = SHOWN_UNITS.get(self.unit, (1.0, self.unit))
+        measured, projected = (_digits(value * factor) for value in (self.measured, self.projected))
+        return measured, projected, unit
+
+
+SHOWN_UNITS = {"second": (1e6, "us"), "hertz": (1e-6, "MHz")}
+"""Factor and name of units that are written as a projection writes them."""
+
+
+def _digits(value: float) -> str:
+    """Every digit before the point, four significant ones at least."""
+    return f"{value:,.0f}" if abs(value) >= 1000 or value == int(value) else f"{value:.4g}"
 
 
 @dataclass(frozen=True)
@@ -55,6 +77,25 @@ class ProfilerComparison:
     def to_json(self) -> dict[str, Any]:
         """The document of ``ncu --json``."""
         return asdict(self)
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """One row a figure: what the projection calls it, measured, projected, error, unit, kind, the profiler's name."""
+        columns = ["projection", "measured", "projected", "error", "unit", "kind", "metric"]
+        return pd.DataFrame([asdict(row) for row in self.rows])[columns]
+
+    def _repr_html_(self) -> str:
+        """Figures that either side has, and what explains a difference."""
+        shown = [row for row in self.rows if row.measured or row.projected]
+        lines = [(row.projection, *row.shown(), _percent(row.error)) for row in shown]
+        return html_card(f"{self.kernel}, launch {self.launch} of the CSV", self.explanation, {"figures": [HEAD, *lines]})
+
+
+HEAD = ("", "measured", "projected", "unit", "error")
+
+
+def _percent(error: float | None) -> str:
+    return "-" if error is None else f"{100 * error:+.1f} %".replace("-0.0", "+0.0")
 
 
 def choose_launch(launches: Sequence[Launch], document: Mapping[str, Any], id: str | None) -> Launch:
@@ -93,7 +134,10 @@ def _row(document: Mapping[str, Any], launch: Launch, metric: Metric) -> Row | N
     if ours is None or name is None:
         return None
     measured = launch.values[name]
-    return Row(name, ".".join(metric.path), launch.units[name], measured, ours, _error(ours, measured), metric.kind)
+    error = _error(ours, measured)
+    whole = sum(launch.values.get(part, 0.0) for part in metric.part_of)
+    effect = (ours - measured) / whole if whole else error
+    return Row(name, ".".join(metric.path), launch.units[name], measured, ours, error, metric.kind, effect)
 
 
 def _stall_rows(document: Mapping[str, Any], launch: Launch) -> list[Row]:
@@ -124,10 +168,11 @@ def _explain(rows: Sequence[Row]) -> tuple[Row | None, str]:
         return None, f"the projection agrees: {total.projection} is off by {100 * total.error:+.1f} %"
     grows = {".".join(metric.path): metric.grows for metric in METRICS}
     longer = total.error > 0
+    needed = max(DIFFERS, SHARE_OF_TIME * abs(total.error))
     head = f"projected {total.projection} is {100 * total.error:+.1f} % off"
     for row in rows:
         direction = grows.get(row.projection, 1)
-        if row.kind in (TOTAL, WAITING) or direction == 0 or (row.error is not None and abs(row.error) <= DIFFERS):
+        if row.kind in (TOTAL, WAITING) or direction == 0 or (row.effect is not None and abs(row.effect) <= needed):
             continue
         if ((row.projected > row.measured) == longer) == (direction > 0):
             off = "measured 0" if row.error is None else f"{100 * row.error:+.1f} %"
@@ -137,8 +182,8 @@ def _explain(rows: Sequence[Row]) -> tuple[Row | None, str]:
     if waits:
         row = max(waits, key=lambda row: abs(row.projected - row.measured))
         return row, (
-            f"{head}; work, traffic, clock and overlap agree, the waits do not: {row.projection} is {row.projected:.2f} "
-            f"warps per issue, measured {row.measured:.2f}"
+            f"{head}; what this CSV has of work, traffic, clock and overlap agrees, the waits do not: {row.projection} is "
+            f"{row.projected:.2f} warps per issue, measured {row.measured:.2f}"
         )
     return None, f"{head}; no figure in this CSV explains it"
 

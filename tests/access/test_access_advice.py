@@ -7,9 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from simulator.hw.loader import load_hw
+from simulator.kernels.families import family_of, parse_design
 from simulator.lower.access_advice import Advice, Suggestion, advise
 from simulator.lower.access_kinds import INACTIVE, AccessKind
 from simulator.lower.shared_access import BankRules, shared_cost
+from simulator.projection.tile_accesses import shared_accesses
+from simulator.projection.tile_card import ready_to_build
 
 LANE = np.arange(32)
 RULES = BankRules(32, 4)
@@ -52,6 +56,22 @@ def test_is_the_128_byte_swizzle_offered_beside_padding() -> None:
     advice = advise(AccessKind.LDSM, 4, LANE % 16 * 128 + LANE // 16 * 16, RULES)
     assert [other.formula for other in advice.alternatives] == ["byte ^= ((byte >> 7) & 7) << 4"]
     assert "144 instead of 128" in every(advice)[0].text
+
+
+@pytest.mark.parametrize("columns", [16, 32, 64, 128, 256])
+@pytest.mark.parametrize("rows", [32, 64, 128])
+def test_is_a_layout_found_for_a_transpose_of_16_bits_by_matrix_loads(rows: int, columns: int) -> None:
+    chip = load_hw("h200")
+    design = {"kind": "streaming", "operation": "transpose", "rows": 1024, "columns": 1024, "dtype": "bf16", "layout": "shared"}
+    design |= {"vector_bytes": 16, "tile": {"rows": rows, "columns": columns}}
+    ready, _, _ = ready_to_build(parse_design(design, "test"), chip)
+    found = shared_accesses(family_of(ready).build(ready, chip.identity.instruction_set), chip)
+    (access,) = (one for one in found if one.bank_conflicts)
+    assert access.name.startswith("LDSM") and access.suggestion is not None
+    moved = laid_out(access.suggestion.formula, np.array(access.lane_offsets))
+    assert wavefronts(AccessKind.LDSM, 4, moved) == access.ideal_wavefronts == 4
+    tile = np.arange(rows * columns * 2)
+    assert sorted(laid_out(access.suggestion.formula, tile)) == tile.tolist() or access.suggestion.family == "padding"
 
 
 def test_is_nothing_suggested_without_conflicts() -> None:

@@ -206,22 +206,33 @@ def exposed_exponentials() -> tuple[KernelTrace, KernelTrace]:
 TENSOR_ROWS = 128
 
 
+BOXES_IN_FLIGHT = 8
+
+
 def narrow_boxes() -> tuple[KernelTrace, KernelTrace]:
-    """Bulk copies of the same bytes with rows of 32 and of 128 bytes."""
+    """Bulk copies of the same bytes with rows of 32 and of 128 bytes; several are in flight, so that latency is hidden."""
 
     def trace(row_bytes: int) -> KernelTrace:
         rows = TENSOR_ROWS * 128 // row_bytes
         tensor = TensorMap("a", 2, (row_bytes // 2, 1 << 14), (row_bytes,), (row_bytes // 2, min(256, rows)), 0, 1 << 22)
         n_bytes = row_bytes * min(256, rows)
         copies = rows // min(256, rows)
-        steps: list[Step] = [Instruction("SYNCS.EXCH.64", mbarrier=0, count=1)]
-        expect = Instruction("SYNCS.ARRIVE.TRANS64", mbarrier=0, count=n_bytes * copies)
-        load = Instruction("UTMALDG.2D", tensor=0, mbarrier=0, count=n_bytes)
-        waits = [Instruction("SYNCS.PHASECHK.TRANS64.TRYWAIT", mbarrier=0, parity=parity, write=0) for parity in (0, 1)]
+        places = range(BOXES_IN_FLIGHT)
+        steps: list[Step] = [Instruction("SYNCS.EXCH.64", mbarrier=8 * i, count=1) for i in places]
+        expect = [Instruction("SYNCS.ARRIVE.TRANS64", mbarrier=8 * i, count=n_bytes * copies) for i in places]
+        load = [Instruction("UTMALDG.2D", tensor=0, mbarrier=8 * i, count=n_bytes) for i in places]
+        wait = [
+            [Instruction("SYNCS.PHASECHK.TRANS64.TRYWAIT", mbarrier=8 * i, parity=parity, write=0) for parity in (0, 1)]
+            for i in places
+        ]
         branch = Instruction("BRA", wait=1)
-        for _ in range(6):
-            for wait in waits:
-                steps += [expect, *[load] * copies, wait, branch]
+        for i in places:
+            steps += [expect[i], *[load[i]] * copies]
+        for turn in range(6):
+            for i in places:
+                steps += [wait[i][turn % 2], branch, expect[i], *[load[i]] * copies]
+        for i in places:
+            steps += [wait[i][0], branch]
         return build([steps], n_ctas=N_SMS, tensors=(tensor,))
 
     return trace(32), trace(128)

@@ -9,9 +9,12 @@ from typing import Any
 import pytest
 
 from simulator.cli.app import run
+from simulator.data_files import data_folder
 from simulator.errors import UserError
+from simulator.validation.measured import numbers, read_measured, select
 from simulator.validation.profiler_comparison import choose_launch, compare_with_profiler
 from simulator.validation.profiler_csv import parse_number, read_launches, unit_factor
+from simulator.validation.profiler_metrics import METRICS, STALLS_PER_ISSUE
 
 STALL = "smsp__average_warps_issue_stalled_{}_per_issue_active.ratio"
 RAW = f"""==PROF== Connected to process 4711
@@ -162,3 +165,30 @@ def test_is_a_file_of_another_kind_bad_input(
     (tmp_path / "m.csv").write_text(text)
     assert run(["ncu", str(tmp_path / "m.csv"), "--result", str(tmp_path / "r.json")]) == 2
     assert "profiler" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("conflicts", "explains"), [(186, False), (90_000, True)])
+def test_explain_bank_conflicts_a_time_only_if_they_are_many(result: dict[str, Any], conflicts: int, explains: bool) -> None:
+    names = "l1tex__data_pipe_lsu_wavefronts_mem_shared.sum,l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum"
+    text = f"ID,Kernel Name,gpu__time_duration.sum,{names}\n,,us,,\n1,matmul_tma,75,100000,{conflicts}\n"
+    document = {**result, "smem": {"bank_conflicts": 0}, "counters": {"smem_wavefronts": 100_000}, "stalls": {}}
+    found = compare_with_profiler(document, read_launches(text, "m.csv")[0])
+    assert ("bank_conflicts" in found.explanation) == explains
+    assert list(found.frame["projection"]) == [row.projection for row in found.rows]
+    assert "bank_conflicts" in found._repr_html_()
+
+
+def test_is_the_profile_beside_the_cubins_what_was_measured() -> None:
+    measured = read_measured(data_folder("projections") / "validation" / "kernels.csv.gz")
+    launches = read_launches((data_folder("kernel_traces") / "cubins" / "profile.csv").read_text(), "profile.csv")
+    assert [launch.kernel for launch in launches] == ["softmax_row", "transpose2d"]
+    for launch in launches:
+        row = select(measured, ids=[launch.id])
+        assert launch.kernel == row["kernel"][0]
+        assert launch.values["gpu__time_duration.sum"] == pytest.approx(numbers(row, "ncu_time_ns")[0] * 1e-9)
+        columns = {names[0]: path[-1] for path, names in ((m.path, m.names) for m in METRICS) if path[0] == "counters"}
+        columns |= {"sm__cycles_elapsed.max": "cycles", "smsp__inst_executed.sum": "warp_insts"}
+        columns |= {"dram__bytes_read.sum": "dram_read_bytes", "dram__bytes_write.sum": "dram_write_bytes"}
+        columns |= {STALLS_PER_ISSUE.format(name): f"stall_{name}" for name in ("long_scoreboard", "barrier", "selected")}
+        for metric, column in columns.items():
+            assert launch.values[metric] == pytest.approx(numbers(row, column)[0]), metric

@@ -82,6 +82,33 @@ def test_has_every_flow_a_start_and_an_end_inside_slices(copies: Timeline) -> No
         assert all((event["tid"], event["ts"]) in starts for event in events)
 
 
+ARROW = {"ts": float, "id": int, "cat": str}
+REQUIRED = {"M": {"args": dict}, "X": {"ts": float, "dur": float, "cat": str}, "s": ARROW, "t": ARROW, "f": ARROW}
+"""Fields of an event by phase, as the Trace Event Format documents them, beside name, pid and ph."""
+
+
+def test_has_every_event_what_the_format_asks_for(timeline: Timeline) -> None:
+    document = json.loads(json.dumps(chrome_trace(timeline), allow_nan=False))
+    assert set(document) <= {"traceEvents", "displayTimeUnit", "otherData"} and document["displayTimeUnit"] in ("ms", "ns")
+    named = {e["tid"] for e in document["traceEvents"] if e["ph"] == "M" and e["name"] == "thread_name" and e["args"]["name"]}
+    for event in document["traceEvents"]:
+        assert event["name"] and isinstance(event["pid"], int)
+        for name, kind in REQUIRED[event["ph"]].items():
+            assert isinstance(event[name], kind), event
+        if event["ph"] != "M":
+            assert event["tid"] in named and event["ts"] >= 0
+        assert event["ph"] != "f" or event["bp"] == "e", "an arrow ends at the slice around it, not at the next one"
+
+
+def test_is_an_arrow_tied_to_one_slice_alone(copies: Timeline) -> None:
+    """A viewer ties an arrow to the slice around its time: of slices without length it finds none."""
+    document = chrome_trace(copies)
+    around = slices(document)
+    for event in document["traceEvents"]:
+        if event["ph"] in "stf":
+            assert sum(start <= event["ts"] < end for start, end in around[event["tid"]]) == 1
+
+
 def test_is_the_middle_of_a_long_kernel_marked_as_left_out(cut: Timeline) -> None:
     assert [name for name, _, _ in cut.periods] == ["first", "steady", "last"]
     document = chrome_trace(cut)

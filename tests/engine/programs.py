@@ -26,7 +26,8 @@ NO_BOARD = 7
 @dataclass(frozen=True)
 class Tensor:
     """A tensor map: ``shape`` and ``box`` in elements, innermost first, ``strides`` in bytes of dimensions 1 on;
-    ``row_cycles`` of the copy engine and ``port_cycles`` of the shared-memory port per box row."""
+    ``row_cycles`` of the copy engine and ``port_cycles`` of the shared-memory port per box row; ``promotion``: bytes that an
+    L2 miss fills."""
 
     shape: tuple[int, ...]
     strides: tuple[int, ...]
@@ -35,6 +36,7 @@ class Tensor:
     address: int = 0
     row_cycles: float = 1
     port_cycles: float = 0
+    promotion: int = 0
 
     @property
     def box_bytes(self) -> int:
@@ -173,6 +175,7 @@ def _tensor_row(tensor: Tensor) -> list[int]:
     n = len(tensor.shape)
     row[at.T_ADDRESS], row[at.T_ELEMENT], row[at.T_DIMENSIONS] = tensor.address, tensor.element, n
     row[at.T_ROW], row[at.T_WAVEFRONTS] = ticks(tensor.row_cycles), ticks(tensor.port_cycles)
+    row[at.T_PROMOTION] = tensor.promotion
     row[at.T_SHAPE : at.T_SHAPE + n] = tensor.shape
     row[at.T_STRIDE + 1 : at.T_STRIDE + n] = tensor.strides
     row[at.T_BOX : at.T_BOX + n] = tensor.box

@@ -119,6 +119,7 @@ def everything(hw: HardwareConfig, timing: Timing) -> np.ndarray:
         [
             *rows,
             lower_sm_parameters(timing),
+            lower_sm_parameters(timing, ctas_per_sm=2),
             lower_memory_parameters(hw, timing, CLOCK_HZ, 0),
             lower_tensors(trace, timing).ravel(),
         ]

@@ -6,8 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from tests.engine.instructions import atomic, load, nop, store
+from simulator.memory.l2 import AS_ASKED, read_line
+from simulator.sm.inputs import CYCLE
+from tests.engine.instructions import atomic, expect, init, load, load_box, nop, store, try_wait
 from tests.engine.machine import run
+from tests.engine.programs import Tensor
 from tests.memory.probes import (
     BARE,
     DRAM,
@@ -64,6 +67,36 @@ def test_does_a_coalescer_merge_a_read_with_one_in_flight_beyond_it(later: int, 
     assert outcome.counter("l2_read_sectors") == n_sectors
     assert outcome.counter("fill_bytes") == 2 * 128
     assert outcome.times(sm=1)[2] == outcome.times(sm=0)[1]
+
+
+def test_do_reads_that_wait_at_a_port_merge() -> None:
+    """Two SMs read 64 lines, one 150 cycles later: too late for what is in flight beyond the port, not for what waits."""
+    stream = [load(line(n), write=0) for n in range(64)] + [nop(wait=(0,))]
+    read_sectors = {}
+    for service in (0, 4):
+        memory = {"merge_transit": NEAR + DRAM - 100, "coalescer_sector": service}
+        machine = replace(TWO_PARTITIONS, partition_of=(0, 0), domain_of=(0, 0), memory=memory)
+        outcome = run_on_two(stream, [nop(stall=15)] * 10 + stream, machine)
+        read_sectors[service] = outcome.counter("l2_read_sectors")
+    assert read_sectors[0] == 2 * 64 * 4
+    assert 64 * 4 < read_sectors[4] < 1.5 * 64 * 4
+
+
+def test_does_a_read_not_wait_for_one_that_is_made_later() -> None:
+    """SMs are simulated out of step: a read that comes in after a later one takes its own time."""
+    x = run([[nop()]], BARE).x
+    later, earlier = 9000 * CYCLE, 1000 * CYCLE
+    for n in (1, 2):
+        assert read_line(x, n, 15, AS_ASKED, 0, 0, later) == later + (NEAR + DRAM) * CYCLE
+        assert read_line(x, n, 15, AS_ASKED, 0, 0, earlier) == earlier + (NEAR + DRAM) * CYCLE
+
+
+@pytest.mark.parametrize(("promotion", "n_bytes"), [(0, 64), (64, 64), (128, 128), (256, 256)])
+def test_does_a_miss_of_a_bulk_copy_fill_what_its_tensor_map_says(promotion: int, n_bytes: int) -> None:
+    tensor = Tensor(shape=(128, 64), strides=(256,), box=(32, 8), promotion=promotion)
+    outcome = run([[init(), expect(tensor.box_bytes), load_box(tensor, (0, 0)), try_wait(0), nop(wait=(0,))]], BARE)
+    assert outcome.counter("dram_read_bytes") == 8 * n_bytes
+    assert outcome.counter("fill_bytes") == 8 * 64
 
 
 def test_do_coalescers_not_merge_reads_of_each_others_sms() -> None:

@@ -6,14 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from simulator.isa import effects as fx
 from tests.engine.programs import Event, Tensor, ticks
-from tests.reference.naive_memory import Lines
+from tests.reference.naive_memory import LINE_BYTES, SECTOR_BYTES, Lines
 from tests.reference.naive_units import CYCLE, Question
 
 if TYPE_CHECKING:
     from tests.reference.naive_sm import NaiveSm
 
-LINE_BYTES = 128
-SECTOR_BYTES = 32
 Stamps = tuple[int | None, int]
 
 
@@ -111,7 +109,7 @@ def load_box(sm: NaiveSm, warp: Any, op: Any, at: int) -> Stamps:
     done = sm.loads_free_at
     for n, row in enumerate(rows):
         asked = start + n * ticks(tensor.row_cycles)
-        back = max([asked, *(sm.memory.read_l2(line, mask, asked) for line, mask in row)])
+        back = max([asked, *(sm.memory.read_l2(line, mask, asked, tensor.promotion) for line, mask in row)])
         done = max(done, sm.port.operands.reserve_share(back, ticks(tensor.port_cycles)))
     done += costs["bulk_extra"]
     warp.cta.mbarrier(op.event.mbarrier).arrive(0, -op.event.count, done)

@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 SECTOR_BYTES = 32
+LINE_BYTES = 128
+ALL_SECTORS = 15
 Costs = dict[str, int]
 Lines = list[tuple[int, int]]
 """(line, sectors) of an access."""
@@ -24,6 +26,7 @@ class L1Line:
 @dataclass
 class L2Line:
     ready_at: int = 0
+    filled_at: int = 0
     sectors: int = 0
     asked_at: int | None = None
     asked: int = 0
@@ -79,19 +82,21 @@ class NaiveMemory:
         self.accepted_at = max(self.accepted_at, done)
         return done + self.costs["near"]
 
-    def read_l2(self, line: int, mask: int, at: int) -> int:
-        """When a line asked for ``at`` is at the SM. A read of sectors in flight beyond the coalescer joins them."""
+    def read_l2(self, line: int, mask: int, at: int, promotion: int = 0) -> int:
+        """When a line asked for ``at`` is at the SM. A read of sectors in flight beyond the coalescer joins them. A miss
+        fills whole pieces of ``promotion`` bytes."""
         entry = self.l2.setdefault(line, L2Line())
         transit = self.costs["merge_transit"]
         is_in_flight = entry.asked_at is not None and abs(at - entry.asked_at) < entry.merges_for
         if is_in_flight and entry.asked & mask == mask:
-            return max(entry.comes_at, at + transit)
+            return entry.comes_at - (entry.asked_at - at) if at < entry.asked_at else max(entry.comes_at, at + transit)
         if entry.sectors & mask == mask:
-            back = max(at + self.costs["near"], entry.ready_at)
+            back = max(at + self.costs["near"], entry.ready_at - max(0, entry.filled_at - at))
         else:
             back = at + self.costs["near"] + self.costs["dram"]
-            entry.sectors |= mask
-            entry.ready_at = back
+            self._bring(line, _promoted(mask, promotion), back, at)
+            if promotion > LINE_BYTES:
+                self._bring(line ^ 1, ALL_SECTORS, back, at)
         entry.comes_at = max(back, entry.comes_at) if is_in_flight else back
         entry.asked = entry.asked | mask if is_in_flight else mask
         entry.asked_at, entry.merges_for = at, back - at - transit
@@ -99,10 +104,13 @@ class NaiveMemory:
 
     def write_l2(self, line: int, mask: int, at: int) -> int:
         """Sectors are valid in the L2 from ``at`` on; when the L2 has taken them."""
+        self._bring(line, mask, at, at)
+        return at
+
+    def _bring(self, line: int, mask: int, ready_at: int, at: int) -> None:
         entry = self.l2.setdefault(line, L2Line())
         entry.sectors |= mask
-        entry.ready_at = at
-        return at
+        entry.ready_at, entry.filled_at = ready_at, at
 
     def _send(self, mask: int, at: int) -> int:
         n_bytes = mask.bit_count() * SECTOR_BYTES
@@ -131,3 +139,10 @@ class NaiveMemory:
             entry.line, entry.sectors = line, 0
         entry.sectors |= mask
         entry.ready_at, entry.used_at = ready_at, at
+
+
+def _promoted(mask: int, promotion: int) -> int:
+    """Sectors of the pieces of ``promotion`` bytes that ``mask`` touches."""
+    piece = max(1, min(promotion, LINE_BYTES) // SECTOR_BYTES)
+    touched = {sector // piece for sector in range(LINE_BYTES // SECTOR_BYTES) if mask >> sector & 1}
+    return sum(((1 << piece) - 1) << piece * n for n in touched)

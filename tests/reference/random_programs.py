@@ -15,7 +15,7 @@ from tests.engine.programs import NO_BOARD, Op, Tensor
 BOARDS = range(5)
 QUESTION_BOARD = 5
 N_LINES = 6
-TENSOR = Tensor(shape=(96, 40), strides=(192,), box=(48, 5), address=1 << 20, row_cycles=1.25, port_cycles=3)
+TENSOR = Tensor(shape=(96, 40), strides=(192,), box=(48, 5), address=1 << 20, row_cycles=1.25, port_cycles=3, promotion=128)
 N_MBARRIERS = 2
 
 Draw = Callable[[st.SearchStrategy], object]

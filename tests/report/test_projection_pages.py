@@ -81,3 +81,15 @@ def test_are_numbers_short_and_honest(value: float, text: str) -> None:
 @pytest.mark.parametrize(("time_us", "text"), [(4.7, "4.70 us"), (2383.8, "2.38 ms"), (2.5e6, "2.50 s")])
 def test_has_a_duration_its_natural_unit(time_us: float, text: str) -> None:
     assert format.duration(time_us) == text
+
+
+def test_does_a_notebook_show_the_answer_and_escape_names(projection: Projection) -> None:
+    html = projection._repr_html_()
+    assert "matmul&lt;bf16&gt; on chip" in html and "412,345 cycles" in html and "bound by shared memory" in html
+    assert html.count("<tr>") == html.count("</tr>") > 4
+
+
+def test_is_a_row_plain_and_flat(projection: Projection) -> None:
+    row = projection.to_row()
+    assert row["stalls_mbarrier"] == 0.186 and row["bounds_issue"] == 101_000 and row["ctas_per_sm"] == 2
+    assert all(isinstance(value, (str, int, float)) for value in row.values())

@@ -12,6 +12,8 @@ from simulator.errors import UserError
 from simulator.hw.loader import with_overrides
 from simulator.kernels.families import parse_design
 from simulator.projection.tile_card import check_design
+from simulator.report.study import StudyReport, answer
+from simulator.report.study_software import software
 from simulator.study import work
 from simulator.study.execute import Backend, Processes, Serial
 from simulator.study.results import StudyResults
@@ -56,6 +58,24 @@ def test_does_each_chip_have_its_own_design_and_is_it_kept(tmp_path: Path, monke
     pd.testing.assert_frame_equal(run(tmp_path).frame, first.frame, check_like=True)
 
 
+def test_says_the_report_which_design_won_where(tmp_path: Path) -> None:
+    results = run(tmp_path, axes=[{"name": "smem", "path": SMEM, "values": ["13KiB", "x1"]}])
+    won = results.software
+    assert set(won["kernel"]) == {"again"} and set(won["point"]) == {point.id for point in results.points}
+    table = software(results)
+    assert table is not None and [row[0] for row in table.rows] == ["again", "again"]
+    (there,) = (row for row in table.rows if "smem=13 KiB" in row[2])
+    assert table.marked == {1 - table.rows.index(there)}
+    text = StudyReport(results).page()[0]
+    assert "The best software on each chip" in text and there[1] in text
+    last = answer(results)[-1]
+    assert there[1] in last and "instead of" in last and "smem=13 KiB" in last
+
+
+def test_says_the_report_nothing_of_software_that_stays(tmp_path: Path) -> None:
+    results = run(tmp_path, kernels=document()["kernels"][:1])
+    assert software(results) is None and results.software.empty
+    assert "best software" not in StudyReport(results).page()[0]
 
 
 def test_does_the_answer_not_depend_on_who_computes_it(tmp_path: Path) -> None:

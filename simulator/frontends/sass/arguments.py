@@ -24,6 +24,7 @@ DTYPE_BYTES = {
     for dtype in dtypes.split()
 }
 SWIZZLE_BYTES = {"none": 0, "32B": 32, "64B": 64, "128B": 128}
+PROMOTION_BYTES = {"none": 0, "64B": 64, "128B": 128, "256B": 256}
 TENSOR_MAP_BYTES = 128
 POINTER_BYTES = 8
 # Limits of the tensor map encoding (driver API, cuTensorMapEncodeTiled).
@@ -102,7 +103,7 @@ class DeviceBuffer(Document):
 
 class TiledMap(Document):
     """A tiled tensor map by value. ``shape`` and ``box`` in elements, innermost first; ``strides_bytes`` of dimensions
-    1.., dense when left out; ``swizzle`` is a key of SWIZZLE_BYTES."""
+    1.., dense when left out; ``swizzle`` is a key of SWIZZLE_BYTES, ``l2_promotion`` of PROMOTION_BYTES."""
 
     name: str = Field(min_length=1)
     dtype: str
@@ -111,7 +112,7 @@ class TiledMap(Document):
     strides_bytes: tuple[Count, ...] | None = None
     swizzle: str = "none"
     interleave: str = "none"
-    l2_promotion: str | None = None
+    l2_promotion: str = "128B"
     contents: str | None = None
 
     @model_validator(mode="after")
@@ -120,6 +121,8 @@ class TiledMap(Document):
             raise ValueError(f"dtype '{self.dtype}' is none of {', '.join(DTYPE_BYTES)}")
         if self.swizzle not in SWIZZLE_BYTES:
             raise ValueError(f"swizzle '{self.swizzle}' is none of {', '.join(SWIZZLE_BYTES)}")
+        if self.l2_promotion not in PROMOTION_BYTES:
+            raise ValueError(f"l2_promotion '{self.l2_promotion}' is none of {', '.join(PROMOTION_BYTES)}")
         if self.interleave != "none":
             raise ValueError(f"interleave '{self.interleave}' is not supported, only none")
         rank = len(self.shape)
@@ -141,6 +144,10 @@ class TiledMap(Document):
     @property
     def swizzle_bytes(self) -> int:
         return SWIZZLE_BYTES[self.swizzle]
+
+    @property
+    def l2_promotion_bytes(self) -> int:
+        return PROMOTION_BYTES[self.l2_promotion]
 
     @property
     def strides(self) -> tuple[int, ...]:

@@ -13,6 +13,7 @@ from simulator.frontends.sass.decode import load_kernel
 from simulator.frontends.sass.execution_log import entry_columns
 from simulator.frontends.sass.group_execution import ClassExecution, GroupExecutor
 from simulator.frontends.sass.launch import BoundLaunch, LaunchSpec, bind
+from simulator.frontends.sass.memory_image import BufferImage
 from simulator.frontends.sass.micro_ops import LoweredKernel, lower
 from simulator.frontends.sass.operands import SassKernel
 from simulator.frontends.sass.semantics import codes
@@ -42,9 +43,9 @@ def build_trace(
     bound = bind(sass, spec)
     lowered = lower(sass, bound)
     executor = GroupExecutor(sass, bound, lowered, _needed_contents(bound, lowered), instruction_limit)
-    executions = classify(executor)
+    executions = classify(executor)[::-1]
     tensors = _TensorRows(sass, bound)
-    classes = [_class_streams(execution, tensors) for execution in executions]
+    classes = [_class_streams(executions.pop(), tensors) for _ in range(len(executions))]
     assembled = assemble(classes, executor.log.patterns[: executor.state.cta[0].n_patterns], bound.launch.n_ctas)
     return KernelTrace(
         kernel=sass.name,
@@ -57,7 +58,7 @@ def build_trace(
         tensor_maps=bound.tensor_maps,
         buffers=bound.buffers,
         origin=Origin("cubin bytes" if isinstance(source, bytes) else Path(source).name, sass.digest, BUILDER),
-        warnings=(*warnings, *_assumptions(sass, lowered, executions)),
+        warnings=(*warnings, *_assumptions(sass, lowered, classes)),
         streams=assembled.streams,
         events=assembled.events,
         lane_patterns=assembled.lane_patterns,
@@ -84,16 +85,21 @@ def _unknown_opcodes(sass: SassKernel, allow_unknown: bool) -> list[str]:
     return [sentence + "; it takes its issue slot alone" for sentence in sentences.values()]
 
 
-def _needed_contents(bound: BoundLaunch, lowered: LoweredKernel) -> list[tuple[int, np.ndarray]]:
+def _needed_contents(bound: BoundLaunch, lowered: LoweredKernel) -> list[BufferImage]:
     """Contents of the buffers, if a load of the kernel must return values."""
     rows = lowered.rows
     reads = np.isin(rows["verb"], (codes.GLOBAL_READ, codes.GENERIC_READ)) & (rows["family"] == codes.MEMORY)
     if not (reads & (rows["action"] == codes.EXECUTE)).any():
         return []
     return [
-        (buffer.address, bound.contents[buffer.name].elements(buffer.n_bytes).view(np.uint8))
+        BufferImage(
+            buffer.address,
+            buffer.n_bytes // contents.dtype.itemsize * contents.dtype.itemsize,
+            contents.distinct(buffer.n_bytes),
+            contents.repeat,
+        )
         for buffer in bound.buffers
-        if buffer.name in bound.contents
+        if (contents := bound.contents.get(buffer.name)) is not None
     ]
 
 
@@ -138,12 +144,11 @@ def _class_streams(execution: ClassExecution, tensors: _TensorRows) -> ClassStre
     )
 
 
-def _assumptions(sass: SassKernel, lowered: LoweredKernel, executions: list[ClassExecution]) -> list[str]:
+def _assumptions(sass: SassKernel, lowered: LoweredKernel, classes: list[ClassStreams]) -> list[str]:
     """What the trace takes for granted."""
     sentences = []
     executed = {
-        row for execution in executions for entries in execution.entries
-        for row in np.unique(entry_columns(entries)[0]).tolist()
+        row for found in classes for instruction, _, _ in found.warps for row in np.unique(instruction).tolist()
     } if lowered.assumed else set()
     assumed = [sass.instructions[row].address for row in lowered.assumed if row in executed]
     if assumed:

@@ -21,10 +21,10 @@ def classify(executor: GroupExecutor) -> list[ClassExecution]:
     found: list[ClassExecution] = []
     total = 0
     while pending:
-        execution, left = executor.run(pending.pop())
-        found.append(execution)
+        executions, left = executor.run(pending.pop())
+        found += executions
         pending += sorted(left, key=lambda group: -int(group[0]))
-        total += execution.n_instructions
+        total += sum(execution.n_instructions for execution in executions)
         if total > CLASS_INSTRUCTION_BUDGET:
             remaining = sum(len(group) for group in pending)
             raise Unsupported(

@@ -26,6 +26,8 @@ from simulator.frontends.sass.formula import FormulaError, parse_formula
 
 ARRAY_FILE = "npy "
 HASH_DEFINITION = "x^=x>>16; x*=0x7feb352d; x^=x>>15; x*=0x846ca68b; x^=x>>16"
+CHUNK = 1 << 20
+"""Elements that are computed at once: formulas take several times their room."""
 _DTYPES: dict[str, np.dtype] = {
     name: np.dtype(kind)
     for names, kind in (
@@ -48,14 +50,23 @@ _WORD_SPLIT = re.compile(r",\s*(?=[A-Za-z_]\w*\s*=)")
 @dataclass(frozen=True)
 class Contents:
     """Elements of one buffer by index. ``element``: int64 indices [n] -> elements [n] of ``dtype`` (bfloat16 as the
-    bits of a uint16)."""
+    bits of a uint16); ``repeat``: so many elements from each multiple of it on are equal."""
 
     dtype: np.dtype
     element: Callable[[np.ndarray], np.ndarray]
+    repeat: int = 1
 
     def elements(self, n_bytes: int) -> np.ndarray:
         """The whole buffer of ``n_bytes`` bytes as an array of ``dtype``."""
         return self.element(np.arange(n_bytes // self.dtype.itemsize, dtype=np.int64))
+
+    def distinct(self, n_bytes: int) -> np.ndarray:
+        """The elements of a buffer of ``n_bytes`` bytes as an array of ``dtype``, equal ones once."""
+        n_elements = n_bytes // self.dtype.itemsize
+        step = self.repeat * CHUNK
+        ranges = [(at, min(n_elements, at + step)) for at in range(0, n_elements, step)]
+        parts = [self.element(np.arange(first, end, self.repeat, dtype=np.int64)) for first, end in ranges]
+        return np.concatenate(parts) if parts else np.zeros(0, self.dtype)
 
     def read(self, offsets: np.ndarray, n_bytes: int) -> np.ndarray:
         """Little-endian values of ``n_bytes`` (1, 2, 4) at byte offsets [n]: int64 [n], zero-extended."""
@@ -115,7 +126,7 @@ def _chase(sentence: str) -> Contents | None:
     def values(indices: np.ndarray) -> np.ndarray:
         return node({"l": indices // words})
 
-    return _computed(found["dtype"], values)
+    return _computed(found["dtype"], values, words)
 
 
 def _formula(sentence: str) -> Contents | None:
@@ -135,15 +146,15 @@ def _formula(sentence: str) -> Contents | None:
     return _computed(found["dtype"], values)
 
 
-def _computed(dtype: str, values: Callable[[np.ndarray], np.ndarray]) -> Contents:
-    """Contents of computed elements; a formula with an undefined name fails here, not at the first read."""
+def _computed(dtype: str, values: Callable[[np.ndarray], np.ndarray], repeat: int = 1) -> Contents:
+    """Contents of computed elements (see Contents); a formula with an undefined name fails here, not at the first read."""
     values(np.zeros(1, np.int64))
 
     def element(indices: np.ndarray) -> np.ndarray:
         computed = np.broadcast_to(values(np.asarray(indices, np.int64)), np.shape(indices))
         return bfloat16_bits(computed) if dtype in _BFLOAT else computed.astype(_DTYPES[dtype])
 
-    return Contents(_DTYPES[dtype], element)
+    return Contents(_DTYPES[dtype], element, repeat)
 
 
 def bfloat16_bits(values: np.ndarray) -> np.ndarray:

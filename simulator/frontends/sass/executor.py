@@ -8,7 +8,6 @@ and calling it again goes on from there.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from simulator.frontends.sass.execution_log import (
     NO_EVENT,
@@ -21,7 +20,7 @@ from simulator.frontends.sass.execution_log import (
 from simulator.frontends.sass.semantics.arithmetic import arithmetic
 from simulator.frontends.sass.semantics.barrier import release_after_exit
 from simulator.frontends.sass.semantics.codes import ASYNC, CONTROL, MEMORY, OPAQUE, SKIP, TRUE_PREDICATE
-from simulator.frontends.sass.semantics.compiled import internal
+from simulator.frontends.sass.semantics.compiled import internal, uncounted
 from simulator.frontends.sass.semantics.control import resolved
 from simulator.frontends.sass.semantics.control_flow import lowest_runnable, next_merge, take_fragment
 from simulator.frontends.sass.semantics.propagation import row_differs
@@ -42,7 +41,7 @@ LOG_MARGIN = 4
 EVENT_MARGIN = 4
 
 
-@njit(cache=True)
+@uncounted
 def run_cta(units, rows, ctas, warps, memory, log, differences):
     """Run all warps of the CTA in ``ctas[0]`` (its limits and launch values are set). Returns the reason to stop,
     COMPLETE when all warps have exited."""

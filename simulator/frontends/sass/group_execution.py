@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,8 +19,9 @@ from simulator.frontends.sass.execution_log import (
 )
 from simulator.frontends.sass.executor import run_cta
 from simulator.frontends.sass.launch import BoundLaunch
-from simulator.frontends.sass.memory_image import new_memory
+from simulator.frontends.sass.memory_image import BufferImage, new_memory
 from simulator.frontends.sass.micro_ops import LoweredKernel
+from simulator.frontends.sass.one_by_one import compared, is_cheaper
 from simulator.frontends.sass.operands import SassKernel
 from simulator.frontends.sass.semantics.compiled import EntryPoint
 from simulator.frontends.sass.semantics.units import units
@@ -69,7 +71,7 @@ class GroupExecutor:
     """Runs groups of CTAs of one launch. ``limit``: warp instructions of a CTA at most."""
 
     def __init__(
-        self, kernel: SassKernel, bound: BoundLaunch, lowered: LoweredKernel, contents: list[tuple[int, np.ndarray]], limit: int
+        self, kernel: SassKernel, bound: BoundLaunch, lowered: LoweredKernel, contents: list[BufferImage], limit: int
     ):
         self.kernel = kernel
         self.bound = bound
@@ -82,10 +84,38 @@ class GroupExecutor:
         self.views = [WarpView(self.state.warps, number) for number in range(n_warps)]
         self.log: Log = new_log()
 
-    def run(self, members: np.ndarray) -> tuple[ClassExecution, list[np.ndarray]]:
-        """Execute the first CTA of a group and follow the others. Returns the class of those that did the same, and
-        the groups that did not. UserError or Unsupported, with the instruction's address, when it cannot go on."""
+    def run(self, members: np.ndarray) -> tuple[list[ClassExecution], list[np.ndarray]]:
+        """Execute a group. Returns the classes that it found, and the groups that are still to be executed. UserError or
+        Unsupported, with the instruction's address, when it cannot go on."""
+        found = self._follow(members, may_give_up=True)
+        if found is None:
+            classes = compared(members, self.lowered.rows, self._alone())
+            if classes is not None:
+                return [ClassExecution(np.array(c.members), c.entries, c.events, c.differences()) for c in classes], []
+            found = self._follow(members)
+        assert found is not None
+        return [found[0]], found[1]
+
+    def _alone(self) -> Callable[[int], tuple[list[np.ndarray], np.recarray]]:
+        """Executes a CTA without the others; each finds the memory that the group found."""
+        overwritten = self.state.memory.overwritten
+        before = overwritten.copy()
+
+        def execute(member: int) -> tuple[list[np.ndarray], np.recarray]:
+            overwritten[:] = before
+            found = self._follow(np.array([member]))
+            assert found is not None
+            return found[0].entries, found[0].events
+
+        return execute
+
+    def _follow(
+        self, members: np.ndarray, may_give_up: bool = False
+    ) -> tuple[ClassExecution, list[np.ndarray]] | None:
+        """Execute the first CTA of a group and follow the others: (class of those that did the same, groups that did not).
+        None when it gave up, because executing each one is cheaper."""
         table = DifferenceTable(members)
+        overwritten, n_settled = self.state.memory.overwritten.copy(), 0
         self._reset(members, table)
         settler = Settler(self.lowered.rows, self.lowered.fields, self.state, self.views, table)
         cta = self.state.cta[0]
@@ -97,6 +127,10 @@ class GroupExecutor:
                 break
             if reason == DIFFERS:
                 settler.settle()
+                n_settled += 1
+                if may_give_up and is_cheaper(n_settled, len(members), int(cta.n_logged)):
+                    self.state.memory.overwritten[:] = overwritten
+                    return None
             elif reason == LOG_FULL:
                 self.log = grow_entries(self.log)
             elif reason == EVENTS_FULL:

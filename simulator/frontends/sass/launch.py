@@ -128,6 +128,7 @@ def _tensor_maps(
                 box=argument.box,
                 swizzle_bytes=argument.swizzle_bytes,
                 address=address_of[argument.name],
+                l2_promotion_bytes=argument.l2_promotion_bytes,
             ))
     return tuple(maps), rows
 

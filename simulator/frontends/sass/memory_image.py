@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,15 +13,28 @@ from simulator.frontends.sass.warp_state import Memory, new_frames
 NOT_FOUND = -1
 
 
-def new_memory(n_warps: int, frame_bytes: int, buffers: Sequence[tuple[int, np.ndarray]] = ()) -> Memory:
-    """Memory of a CTA. ``buffers``: (address, contents as uint8) of global buffers."""
-    sizes = [len(content) for _, content in buffers]
+@dataclass(frozen=True)
+class BufferImage:
+    """Contents of a global buffer at ``address``: ``elements`` one after another, each ``repeat`` times, ``n_bytes`` of them."""
+
+    address: int
+    n_bytes: int
+    elements: np.ndarray
+    repeat: int = 1
+
+
+def new_memory(n_warps: int, frame_bytes: int, buffers: Sequence[BufferImage] = ()) -> Memory:
+    """Memory of a CTA, with global ``buffers`` of known contents."""
+    contents = [np.ascontiguousarray(buffer.elements).view(np.uint8) for buffer in buffers]
+    units = np.array([buffer.elements.itemsize for buffer in buffers], np.int64)
     return Memory(
         *new_frames(n_warps, frame_bytes),
-        start=np.array([address for address, _ in buffers], np.int64),
-        end=np.array([address + size for (address, _), size in zip(buffers, sizes, strict=True)], np.int64),
-        offset=np.cumsum([0, *sizes], dtype=np.int64)[:-1],
-        content=np.concatenate([content for _, content in buffers]) if buffers else np.zeros(0, np.uint8),
+        start=np.array([buffer.address for buffer in buffers], np.int64),
+        end=np.array([buffer.address + buffer.n_bytes for buffer in buffers], np.int64),
+        offset=np.cumsum([0, *map(len, contents)], dtype=np.int64)[:-1],
+        span=units * np.array([buffer.repeat for buffer in buffers], np.int64),
+        unit=units,
+        content=np.concatenate(contents) if buffers else np.zeros(0, np.uint8),
         overwritten=np.zeros(len(buffers), np.uint8),
     )
 
@@ -36,11 +50,17 @@ def find_buffer(memory, address):
 
 @internal
 def read_word(memory, address, n_bytes):
-    """(little-endian word of up to 4 bytes, is it known)."""
+    """(little-endian word of up to 4 bytes, is it known). Words across repeated elements are not."""
     buffer = find_buffer(memory, address)
     if buffer == NOT_FOUND or memory.overwritten[buffer] or address + n_bytes > memory.end[buffer]:
         return np.int64(0), False
-    at = memory.offset[buffer] + address - memory.start[buffer]
+    at, unit = address - memory.start[buffer], memory.unit[buffer]
+    if memory.span[buffer] > unit:
+        inside = at % unit
+        if inside + n_bytes > unit:
+            return np.int64(0), False
+        at = at // memory.span[buffer] * unit + inside
+    at += memory.offset[buffer]
     word = np.int64(0)
     for k in range(n_bytes):
         word |= np.int64(memory.content[at + k]) << (8 * k)

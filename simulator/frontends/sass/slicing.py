@@ -3,6 +3,10 @@
 Everything else is only logged. Liveness is flow sensitive (registers are reused for data and addresses), on sets of value
 rows and predicates held as bits of Python integers. Guards of other rows are a weaker demand: they are computed from
 integer code, and count as true where that would take floating point or loaded data.
+
+Words of the frame are values like registers: a spilled address needs its own store, not those of spilled data. A store at
+a computed place in the frame makes the words that it hits unknown; only a load from there that matters makes the
+whole frame matter.
 """
 
 from __future__ import annotations
@@ -14,6 +18,7 @@ import numpy as np
 
 from simulator.frontends.sass.semantics import codes
 from simulator.frontends.sass.semantics.predicate import FILE_SIZE
+from simulator.frontends.sass.semantics.records import WORD_BYTES
 from simulator.frontends.sass.warp_state import Layout
 
 CHEAP = frozenset({codes.INTEGER, codes.LOGIC, codes.PREDICATES, codes.CROSS_LANE, codes.CONSTANT_LOAD})
@@ -23,6 +28,7 @@ LOADS = {codes.SHARED_READ: "shared", codes.SHARED_ATOMIC: "shared", codes.LOCAL
 SOURCES = ("a", "a_hi", "b", "b_hi", "c", "c_hi")
 ADDRESS = SOURCES[:4]
 PREDICATE_SOURCES = ("p", "q", "s")
+STACK_POINTER = 1
 ALWAYS = -2
 """Condition of a demand that holds whatever the predicates are."""
 
@@ -64,7 +70,8 @@ class Slicer:
         self.layout = layout
         self.successors = successors
         self.fields = [dict(zip(rows.dtype.names or (), row, strict=True)) for row in rows.tolist()]
-        self.sets = [self._row(row) for row in self.fields]
+        self.frame = frame_words(self.fields, layout.zero)
+        self.sets = [self._row(i, row) for i, row in enumerate(self.fields)]
         self.tracked: set[str] = set()
 
     def choose_actions(self) -> None:
@@ -78,6 +85,10 @@ class Slicer:
         family, verb = self._family(i), self.fields[i]["verb"]
         if family in (codes.CONTROL, codes.ASYNC):
             return codes.EXECUTE
+        if self.frame[i] and verb == codes.LOCAL_WRITE:
+            return codes.EXECUTE if sets.written & hard else codes.SKIP
+        if verb == codes.LOCAL_WRITE and family == codes.MEMORY and any(self.frame):
+            return codes.MARK_UNKNOWN
         if family == codes.MEMORY and verb in STORES:
             return codes.EXECUTE if STORES[verb] in self.tracked else codes.SKIP
         if family == codes.MEMORY and verb == codes.SHARED_ATOMIC:
@@ -96,11 +107,15 @@ class Slicer:
             found = {
                 LOADS[verb]
                 for i, verb in enumerate(self.rows["verb"].tolist())
-                if self._family(i) == codes.MEMORY and verb in LOADS and self.sets[i].written & demand[i]
+                if self._family(i) == codes.MEMORY and verb in LOADS and not self.frame[i]
+                and self.sets[i].written & demand[i]
             }
             if found <= self.tracked:
                 return demand
             self.tracked |= found
+            if "local" in found:
+                self.frame = [range(0)] * len(self.fields)
+                self.sets = [self._row(i, row) for i, row in enumerate(self.fields)]
 
     def _stores_tracked(self, i: int) -> bool:
         verb = self.fields[i]["verb"]
@@ -155,7 +170,7 @@ class Slicer:
             _add(kept, ALWAYS, sets.guard)
         return kept
 
-    def _row(self, row: dict[str, int]) -> _Row:
+    def _row(self, i: int, row: dict[str, int]) -> _Row:
         family, verb = row["family"], row["verb"]
         written = self._bits(range(row["dest"], row["dest"] + row["n_dest"]))
         written |= self._predicates((row["dest_p"], row["dest_q"]))
@@ -173,6 +188,10 @@ class Slicer:
         elif family == codes.MEMORY:
             required = self._bits(row[name] for name in ADDRESS) | predicates | guard
             read, data, required = self._memory(row, required)
+            if self.frame[i]:
+                words = sum(1 << (self.layout.zero + codes.N_PREDICATES + word) for word in self.frame[i])
+                is_load = verb == codes.LOCAL_READ
+                read, data, written = (words, 0, written) if is_load else (data, 0, written | words)
         elif family == codes.ASYNC:
             required = read | guard | self._bits(range(row["a"], row["a"] + self._run_length(row)))
         condition = 2 * row["guard"] + (row["guard_invert"] != 0) if guard else ALWAYS
@@ -212,6 +231,23 @@ class Slicer:
             if index >= 0 and index % codes.FIRST_UNIFORM_PREDICATE != codes.TRUE_PREDICATE:
                 bits |= 1 << (self.layout.zero + index)
         return bits
+
+
+def frame_words(fields: Sequence[dict[str, int]], zero: int) -> list[range]:
+    """Words of the frame, from the stack pointer on, that each row reads or writes; empty where the address is more than the
+    stack pointer and a constant, and for all rows when the stack pointer moves after the first access."""
+    local = [row["family"] == codes.MEMORY and row["verb"] in (codes.LOCAL_READ, codes.LOCAL_WRITE) for row in fields]
+    moves = [i for i, row in enumerate(fields) if row["dest"] <= STACK_POINTER < row["dest"] + row["n_dest"]]
+    if True in local[: max(moves, default=-1) + 1]:
+        return [range(0)] * len(fields)
+    return [_words(row, zero) if is_local else range(0) for row, is_local in zip(fields, local, strict=True)]
+
+
+def _words(row: dict[str, int], zero: int) -> range:
+    is_plain = row["a"] == STACK_POINTER and row["a_mod"] == 1 and row["b"] == zero and row["x0"] >= 0
+    if not is_plain or (row["x0"] | row["x1"]) % WORD_BYTES:
+        return range(0)
+    return range(row["x0"] // WORD_BYTES, (row["x0"] + row["x1"]) // WORD_BYTES)
 
 
 def run_lengths(rows: np.ndarray) -> np.ndarray:

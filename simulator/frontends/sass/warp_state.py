@@ -50,8 +50,9 @@ class Layout(NamedTuple):
 class Memory(NamedTuple):
     """Memory of a CTA beyond the shared window. ``local`` uint32 [W, words, L], ``local_unknown`` and
     ``local_difference`` int64 [W, words]: frames of the threads. Global buffers with known contents: buffer k covers
-    bytes ``start[k]`` to ``end[k]``, its contents begin at ``offset[k]`` of ``content`` (uint8); ``overwritten[k]``: the
-    kernel stored to it, so that its contents count as unknown."""
+    bytes ``start[k]`` to ``end[k]``, its contents begin at ``offset[k]`` of ``content`` (uint8), where every ``span[k]`` bytes
+    of the buffer are ``unit[k]`` bytes that repeat; ``overwritten[k]``: the kernel stored to it, so that its contents count
+    as unknown."""
 
     local: np.ndarray
     local_unknown: np.ndarray
@@ -59,6 +60,8 @@ class Memory(NamedTuple):
     start: np.ndarray
     end: np.ndarray
     offset: np.ndarray
+    span: np.ndarray
+    unit: np.ndarray
     content: np.ndarray
     overwritten: np.ndarray
 

@@ -111,7 +111,7 @@ def move_local(cta, warp, memory, row, differences, active):
     d, words, writes = warp.difference, memory.local_difference[warp.number], row.verb == LOCAL_WRITE
     word = local_row(cta, active)
     if word < 0 or not is_whole(cta, active, row.x1):
-        return np.all(words == 0) and (d[row.c] == 0 if writes else assign(cta, warp, row, differences, active, 0, 0))
+        return all_zero(words) and (d[row.c] == 0 if writes else assign(cta, warp, row, differences, active, 0, 0))
     count = row.x3 if writes else row.n_dest
     if word + count > len(words):
         return True  # an error that the access itself reports
@@ -127,6 +127,15 @@ def move_local(cta, warp, memory, row, differences, active):
         else:
             d[register] = merged
     return True
+
+
+@internal
+def all_zero(words):
+    """Has no word of the frame a difference?"""
+    found = np.int64(0)
+    for k in range(len(words)):
+        found |= words[k]
+    return found == 0
 
 
 @internal

@@ -44,6 +44,16 @@ def local_write(cta, warp, memory, row, active):
 
 
 @internal
+def forget_local(cta, warp, memory, row, active):
+    """Frame words whose new contents are not known."""
+    words_unknown = memory.local_unknown[warp.number]
+    for lane in range(LANES):
+        if (active >> lane) & 1:
+            for word in range(cta.address[lane] // WORD_BYTES, (cta.address[lane] + row.x1 - 1) // WORD_BYTES + 1):
+                words_unknown[word] |= np.int64(1) << lane
+
+
+@internal
 def is_whole(cta, active, n_bytes):
     """Are all accesses whole aligned words?"""
     misaligned = np.int64(n_bytes % WORD_BYTES)

@@ -34,6 +34,7 @@ from simulator.frontends.sass.semantics.codes import (
     LANES,
     LOCAL_READ,
     LOCAL_WRITE,
+    MARK_UNKNOWN,
     MATRIX_READ,
     MATRIX_WRITE,
     SHARED_ATOMIC,
@@ -42,7 +43,7 @@ from simulator.frontends.sass.semantics.codes import (
     SKIP,
 )
 from simulator.frontends.sass.semantics.compiled import internal
-from simulator.frontends.sass.semantics.local_memory import local_read, local_write
+from simulator.frontends.sass.semantics.local_memory import forget_local, local_read, local_write
 from simulator.frontends.sass.semantics.sources import extend
 from simulator.frontends.sass.warp_state import BAD_ADDRESS, COMPLETE, UNKNOWN_ADDRESS
 
@@ -198,6 +199,8 @@ def local_access(cta, warp, memory, log, row, active):
         event.pattern = intern_pattern(cta, log, active, event.address)
     if row.action == EXECUTE and row.verb == LOCAL_WRITE:
         local_write(cta, warp, memory, row, active)
+    elif row.action == MARK_UNKNOWN and row.verb == LOCAL_WRITE:
+        forget_local(cta, warp, memory, row, active)
     elif row.action == EXECUTE:
         local_read(cta, warp, memory, row, active)
     elif row.action != SKIP and row.verb == LOCAL_READ:

@@ -10,13 +10,14 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from numba import config, from_dtype, njit, typeof, types
+from numba import config, from_dtype, typeof, types
 from numba.experimental import function_type as _function_pointers
 
 from simulator.frontends.sass.execution_log import new_log
 from simulator.frontends.sass.memory_image import new_memory
 from simulator.frontends.sass.semantics.access_differences import access_difference
 from simulator.frontends.sass.semantics.asynchronous import asynchronous
+from simulator.frontends.sass.semantics.compiled import uncounted
 from simulator.frontends.sass.semantics.compute import compute
 from simulator.frontends.sass.semantics.control import control_row
 from simulator.frontends.sass.semantics.memory import access
@@ -43,7 +44,7 @@ class UnitPointer:
     Numba asks for the type by ``_numba_type_`` and for the address by ``__wrapper_address__``."""
 
     def __init__(self, function: Callable[..., Any], signature: Any):
-        self._dispatcher = njit(cache=True, error_model="numpy")(function)
+        self._dispatcher = uncounted(function)
         self._signature = signature
         self._address = 0
         self._numba_type_ = types.FunctionType(signature)
