@@ -5,6 +5,7 @@ BIN    := $(VENV)/bin
 JOBS   ?= 2
 MEASURED := projections/validation
 PREDICTIONS ?= out/kernels.csv
+LADDER_PREDICTIONS ?= out/ladder.csv
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test lint validate bench accuracy vendor-gap published studies clean
@@ -55,6 +56,10 @@ accuracy: $(VENV)/.installed-run
 	$(BIN)/kernelcast validate --measured $(MEASURED)/kernels.csv.gz --hw h200 \
 	    --from $(PREDICTIONS) --publish $(MEASURED)/h200
 	$(BIN)/python -m simulator.validation.accuracy_table --readme README.md --run "Triton kernels" $(MEASURED)/h200/errors.csv
+	$(BIN)/kernelcast validate --measured $(MEASURED)/ladder.csv.gz --hw h200 \
+	    --from $(LADDER_PREDICTIONS) --publish $(MEASURED)/h200/ladder
+	$(BIN)/python -m simulator.validation.accuracy_table --readme $(MEASURED)/README.md \
+	    --run "Hand-written CUDA kernels" $(MEASURED)/h200/ladder/errors.csv
 
 vendor-gap: $(VENV)/.installed-run
 	$(BIN)/python -m simulator.report.vendor_gap --hw h200 --jobs $(JOBS) --output projections/vendor_gap \

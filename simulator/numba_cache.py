@@ -24,13 +24,17 @@ def cache_root() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "kernelcast"
 
 
+COMPILES = (b"numba", b"simulator.compiled", b"semantics.compiled")
+"""Names in the source of files whose functions are compiled."""
+
+
 def source_digest() -> str:
-    """Digest of the source files that compiled code is made of: those that name numba, and the shared numerals."""
+    """Digest of the source files that compiled code is made of, and of the shared numerals."""
     digest = hashlib.sha256()
     package = Path(__file__).parent
     for path in sorted(package.rglob("*.py")):
         text = path.read_bytes()
-        if b"numba" in text or b"simulator.compiled" in text or path.parent.name == "isa":
+        if any(name in text for name in COMPILES) or path.parent.name == "isa":
             digest.update(path.relative_to(package).as_posix().encode())
             digest.update(text)
     return digest.hexdigest()[:16]

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from simulator.compiled import compiled
-from simulator.isa.effects import BYTE
+from simulator.isa.effects import BYTE, MASK_BITS
 
 TICK_SHIFT = 16
 CYCLE = 1 << TICK_SHIFT
@@ -117,35 +117,46 @@ class Program(NamedTuple):
 
 
 def pack(program: Program) -> np.ndarray:
-    """The program as one int64 array: header, then tables."""
-    stream = (
-        program.instruction.astype(np.int64)
-        | program.active.astype(np.int64) << ACTIVE_SHIFT
-        | (program.event.astype(np.int64) + 1) << EVENT_SHIFT
-    )
-    lines = program.line_offset.astype(np.int64) << 8 | program.line_mask.astype(np.int64)
+    """The program as one int64 array: header, then tables. Filled in place: streams are most of a trace's memory."""
     tables = {
         K_STATIC: program.static,
         K_EVENTS: program.event_table,
         K_VARIANTS: program.variant_start,
-        K_LINES: lines,
+        K_LINES: program.line_offset,
         K_SLOTS: program.misalignment_slot,
         K_TENSORS: program.tensor,
         K_CTA_CLASS: program.cta_class,
         K_CTA_BASE: program.cta_base,
         K_STREAM_START: program.stream_start,
-        K_STREAMS: stream,
+        K_STREAMS: program.instruction,
     }
-    header = np.zeros(PROGRAM_HEADER, np.int64)
-    pieces = [header]
-    size = PROGRAM_HEADER
+    packed = np.zeros(PROGRAM_HEADER + sum(table.size for table in tables.values()), np.int64)
+    place = PROGRAM_HEADER
+    pieces = {}
     for entry, table in tables.items():
-        header[entry] = size
-        pieces.append(np.ascontiguousarray(table, np.int64).ravel())
-        size += len(pieces[-1])
-    header[K_N_SLOTS] = program.misalignment_slot[LINE_BYTES]
-    header[K_N_CTAS] = len(program.cta_class)
-    return np.concatenate(pieces)
+        packed[entry] = place
+        pieces[entry] = packed[place : place + table.size]
+        pieces[entry][:] = table.reshape(-1)
+        place += table.size
+    pieces[K_LINES] <<= MASK_BITS
+    pieces[K_LINES] |= program.line_mask
+    _add_shifted(pieces[K_STREAMS], program.active, ACTIVE_SHIFT)
+    _add_shifted(pieces[K_STREAMS], program.event, EVENT_SHIFT)
+    pieces[K_STREAMS] += 1 << EVENT_SHIFT
+    packed[K_N_SLOTS] = program.misalignment_slot[LINE_BYTES]
+    packed[K_N_CTAS] = len(program.cta_class)
+    return packed
+
+
+def _add_shifted(words: np.ndarray, values: np.ndarray, shift: int) -> None:
+    """``words`` += ``values`` << ``shift``, a piece at a time."""
+    for first in range(0, len(words), PIECE):
+        part = slice(first, first + PIECE)
+        words[part] += values[part].astype(np.int64) << shift
+
+
+PIECE = 1 << 20
+"""Stream entries that are packed at a time."""
 
 
 @compiled

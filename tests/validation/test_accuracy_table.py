@@ -53,8 +53,11 @@ def test_is_a_readme_without_markers_refused() -> None:
         replace_between_markers("text", "table")
 
 
-def test_does_the_readme_print_the_committed_errors(repository: Path) -> None:
-    readme = (repository / "README.md").read_text(encoding="utf-8")
+@pytest.mark.parametrize(
+    ("page", "errors"), [("README.md", "errors.csv"), ("projections/validation/README.md", "ladder/errors.csv")]
+)
+def test_do_the_readmes_print_the_committed_errors(page: str, errors: str, repository: Path) -> None:
+    readme = (repository / page).read_text(encoding="utf-8")
     printed = readme[readme.index(BEGIN) + len(BEGIN) : readme.index(END)].strip()
     title = printed.partition("**:")[0].removeprefix("**")
-    assert printed == table(title, repository / "projections" / "validation" / "h200" / "errors.csv"), "run: make accuracy"
+    assert printed == table(title, repository / "projections" / "validation" / "h200" / errors), "run: make accuracy"
