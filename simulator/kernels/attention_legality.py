@@ -8,8 +8,8 @@ from typing import Any
 from simulator.hw.config import HardwareConfig
 from simulator.isa.effects import GROUP_WARPS
 from simulator.kernels.attention_design import WARP_MMA_ROWS, AttentionDesign
-from simulator.kernels.gemm_design import LARGEST_MMA_COLUMNS, MMA_ROWS
-from simulator.kernels.gemm_legality import WARPGROUP_REGISTERS, multiple
+from simulator.kernels.gemm_design import LARGEST_MMA_COLUMNS, MMA_ROWS, REGISTERS_BESIDE
+from simulator.kernels.gemm_legality import multiple
 from simulator.kernels.legality import Violation, check_method, check_threads, fewer_stages
 
 KEYS_STEP = 16
@@ -110,16 +110,16 @@ def _registers(design: AttentionDesign) -> list[Violation]:
 
 
 def _matrix_registers(design: AttentionDesign, limit: int, whose: str) -> list[Violation]:
-    needed = design.matrix_registers + WARPGROUP_REGISTERS
+    needed = design.matrix_registers + REGISTERS_BESIDE
     if needed <= limit:
         return []
     half = design.thread_scores // 2
     message = (
         f"head dim {design.head_dim} and blocks of {design.block_m} x {design.block_n} take {design.accumulators} registers per "
-        f"thread for O, {design.thread_scores} for scores, {half} for P and {WARPGROUP_REGISTERS} others, {needed}, "
+        f"thread for O, {design.thread_scores} for scores, {half} for P and {REGISTERS_BESIDE} others, {needed}, "
         f"more than the {limit} that {whose}"
     )
-    left = limit - WARPGROUP_REGISTERS - design.accumulators
+    left = limit - REGISTERS_BESIDE - design.accumulators
     keys = int(left / (1.5 * design.thread_rows / 4)) // KEYS_STEP * KEYS_STEP if left > 0 else 0
     if keys >= KEYS_STEP:
         return [Violation("registers", message, needed, limit, f"block n {keys}", {"block_n": keys})]

@@ -7,7 +7,7 @@ from typing import Any
 
 from simulator.hw.config import HardwareConfig
 from simulator.isa.effects import GROUP_WARPS
-from simulator.kernels.gemm_design import LARGEST_MMA_COLUMNS, MMA_ROWS, GemmDesign, ProductDesign
+from simulator.kernels.gemm_design import LARGEST_MMA_COLUMNS, MMA_ROWS, REGISTERS_BESIDE, GemmDesign, ProductDesign
 from simulator.kernels.gemm_specialized import role_registers
 from simulator.kernels.gemm_weights import STORED_ROW_BYTES
 from simulator.kernels.instruction_sets import instruction_set
@@ -16,8 +16,6 @@ from simulator.kernels.scaled_formats import SCALED
 
 COPY_ALIGNMENT = 16
 """Bytes: rows of tensors in bulk copies, chunks of asynchronous copies, inner extent of a box."""
-WARPGROUP_REGISTERS = 24
-"""Registers per thread that a consumer keeps beside its accumulators, at least."""
 
 
 def check_gemm(design: GemmDesign, hw: HardwareConfig) -> list[Violation]:
@@ -321,11 +319,11 @@ def _roles(design: ProductDesign, hw: HardwareConfig) -> list[Violation]:
 
 def _accumulators(design: ProductDesign, registers: int, whose: str) -> list[Violation]:
     """Accumulators and what a loop needs beside them in the ``registers`` of a multiplying thread."""
-    needed = design.accumulators + WARPGROUP_REGISTERS
+    needed = design.accumulators + REGISTERS_BESIDE
     if needed <= registers:
         return []
     message = (
-        f"{design.accumulators} accumulators and {WARPGROUP_REGISTERS} others, {needed} registers per thread, do not fit the "
+        f"{design.accumulators} accumulators and {REGISTERS_BESIDE} others, {needed} registers per thread, do not fit the "
         f"{registers} of {whose}"
     )
     half = design.tile.n // 2

@@ -12,8 +12,8 @@ from simulator.errors import UserError
 from simulator.hw.config import HardwareConfig
 from simulator.isa.effects import GROUP_WARPS
 from simulator.kernels.families import FAMILIES
-from simulator.kernels.gemm_design import MMA_ROWS, STORE_BOX_COLUMNS_BYTES, Format, ProductDesign
-from simulator.kernels.gemm_legality import COPY_ALIGNMENT, WARPGROUP_REGISTERS
+from simulator.kernels.gemm_design import MMA_ROWS, REGISTERS_BESIDE, STORE_BOX_COLUMNS_BYTES, Format, ProductDesign
+from simulator.kernels.gemm_legality import COPY_ALIGNMENT
 from simulator.kernels.instruction_sets import instruction_set
 from simulator.tuning.designs import Designs, choices, concatenate, product
 from simulator.tuning.gemm_columns import (
@@ -187,7 +187,7 @@ def _is_legal(d: Designs, problem: ProductProblem, hw: HardwareConfig) -> np.nda
     for groups, (consumer, producer) in role_register_table().items():
         of_role = (d["producer_warps"] > 0) & (d["warps"] == GROUP_WARPS * groups)
         fits = (consumer * groups + producer) * 32 * GROUP_WARPS <= hw.sm.n_registers
-        legal &= ~of_role | (fits & (held + WARPGROUP_REGISTERS <= consumer))
+        legal &= ~of_role | (fits & (held + REGISTERS_BESIDE <= consumer))
     legal &= held <= hw.sm.max_registers_per_thread
     return legal & _has_whole_instructions(d, problem)
 

@@ -11,7 +11,7 @@ from simulator.hw.config import HardwareConfig
 from simulator.hw.loader import load_hw
 from simulator.kernels.families import family_of, parse_design
 from simulator.kernels.gemm import neighbours
-from simulator.kernels.gemm_legality import WARPGROUP_REGISTERS
+from simulator.kernels.gemm_design import REGISTERS_BESIDE
 from simulator.kernels.legality import nearest_legal
 from simulator.projection.tile_card import check_design
 from tests.kernels.designs import OPTIONS, SPECIAL, design
@@ -109,7 +109,7 @@ def test_one_producer_warp_leaves_every_warp_the_registers_of_a_consumer(columns
     """No register moves without a producer warpgroup: the launch gives all warps what a multiplying one needs."""
     one = design(**{**SPECIAL, "producer_warps": 1, "tile": {"m": 128, "n": columns, "k": 64}})
     registers, threads, _ = family_of(one).resources(one)
-    assert registers >= one.accumulators + WARPGROUP_REGISTERS
+    assert registers >= one.accumulators + REGISTERS_BESIDE
     assert threads == 32 * (one.warps + 1)
 
 
