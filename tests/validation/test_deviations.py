@@ -135,12 +135,6 @@ def clusters() -> bool:
     return hand_written("C.wsgemm_128x256_s4_c2_cl2_pers_stsm_tma.4096x4096x1024") <= 20
 
 
-def two_stages() -> bool:
-    rows = matrix(known())
-    rows = rows[(rows["stages"] == 2) & (rows["BK"] == 32) & (rows["warps"] == 4) & (rows["kernel"] == "matmul_tma")]
-    return mean_error(rows) <= GOAL_PERCENT
-
-
 def attention_reads() -> bool:
     rows = known()
     return median_miss(rows[rows["kernel"] == "attn_fwd"], "predicted_l2_read_sectors", "l2_read_sectors") <= 15
@@ -192,7 +186,6 @@ MISSES: dict[int, Callable[[], bool]] = {
     7: wavefronts_of_copies,
     8: arithmetic_beside_mma,
     9: clusters,
-    10: two_stages,
     11: attention_reads,
     12: early_write_backs,
     13: unknown_branches,
