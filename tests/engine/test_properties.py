@@ -57,7 +57,10 @@ def test_is_no_resource_busier_than_time_allows(kernel: list[list[Op]], machine:
     counters = {name: outcome.counter(name) for name in COUNTERS}
     assert min(counters.values()) >= 0
     assert counters["l1_hit_sectors"] <= counters["l1_read_sectors"]
-    assert counters["l2_near_hit_sectors"] + counters["l2_miss_sectors"] == counters["l2_read_sectors"]
+    looked_up = counters["l2_near_hit_sectors"] + counters["l2_miss_sectors"]
+    assert looked_up >= counters["l2_read_sectors"], "a promoted miss looks up sectors that nobody has read"
+    if counters["bulk_fill_bytes"] == 0:
+        assert looked_up == counters["l2_read_sectors"]
     assert counters["dram_read_bytes"] <= counters["l2_miss_sectors"] * 32
     assert outcome.n_issued <= 4 * (end - begin)
     for sub in range(4):
