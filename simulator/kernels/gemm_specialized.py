@@ -104,11 +104,16 @@ class SpecializedKernel:
         await_phase(block, ready, "wait")
         scalar_work(block, SCALAR_BEFORE)
         multiply_adds(block, self.design, self.accumulators, self.design.waits_each, SCALAR_BEHIND, between=SCALAR_BEHIND)
-        block.op("WARPGROUP.DEPBAR.LE", argument=(1, -1))
+        block.op("WARPGROUP.DEPBAR.LE", argument=(self.steps_in_flight, -1))
         block.op("SYNCS.ARRIVE.TRANS64.A1T0", slot="release")
         block.op("ISETP.NE.AND", [ready], [])
         block.op("BRA", [], [], guard=ready)
         return block
+
+    @property
+    def steps_in_flight(self) -> int:
+        """Steps whose multiply-adds still run when the next one waits for its stage: their stages are not free yet."""
+        return min(1, self.design.stages - 1)
 
     def _end(self, block: Block) -> Block:
         block.op("DEPBAR.LE", argument=(0, 0), text="DEPBAR.LE SB0, 0x0")
@@ -178,12 +183,14 @@ class SpecializedKernel:
             warp.run(self.tile)
             if self.takes_turns:
                 self._turn(cta, warp, self.turn, group)
-            previous = np.concatenate([releases[unit][:1], releases[unit][:-1]])
+            step = np.arange(steps)
+            read = np.maximum(step - self.steps_in_flight, 0)
+            is_released = (step > 0) if self.steps_in_flight else (step < steps - 1)
             warp.run(
                 self.loop,
                 steps,
-                {"wait": waits[unit], "release": previous, **operands},
-                {"release": leads * (np.arange(steps) > 0)},
+                {"wait": waits[unit], "release": releases[unit][read], **operands},
+                {"release": leads * is_released},
             )
             if self.takes_turns and unit + 1 < len(work.k_steps):
                 self._turn(cta, warp, self.hand_over, 1 - group)

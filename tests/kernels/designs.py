@@ -28,6 +28,15 @@ OPTIONS: dict[str, dict[str, Any]] = {
     },
     "specialised warps": {**SPECIAL},
     "one producer warp": {**SPECIAL, "producer_warps": 1},
+    "specialised, one stage": {**SPECIAL, "stages": 1},
+    "ping-pong, one stage": {
+        **SPECIAL,
+        "schedule": "ping_pong",
+        "tile": {"m": 64, "n": 128, "k": 64},
+        "stages": 1,
+        "persistent": True,
+        "persistent_ctas": 3,
+    },
     "specialised, persistent": {**SPECIAL, "persistent": True, "persistent_ctas": 2},
     "ping-pong": {
         **SPECIAL,
