@@ -8,8 +8,9 @@ from simulator.errors import Unsupported, UserError
 from simulator.hw.config import HardwareConfig
 from simulator.hw.timing import Timing
 from simulator.isa.effects import N_CAUSES
+from simulator.lower.class_origins import with_common_origins
 from simulator.lower.empty_passes import takes_idle_pass
-from simulator.lower.events import lower_events, lower_tensors
+from simulator.lower.events import lower_events, lower_tensors, separate_uses
 from simulator.lower.instructions import lower_static
 from simulator.lower.regions import phases_of
 from simulator.sm.inputs import I_IDLE_PASS, I_PHASE, Program
@@ -35,8 +36,13 @@ def check_instruction_set(trace: KernelTrace, hw: HardwareConfig) -> None:
         )
 
 
+def ready_to_lower(trace: KernelTrace) -> KernelTrace:
+    """The same accesses: one event row per kind of access, and addresses that classes of CTAs have in common."""
+    return with_common_origins(separate_uses(trace))
+
+
 def lower(trace: KernelTrace, hw: HardwareConfig) -> Program:
-    """Contiguous read-only columns with every per-instruction timing resolved. Pass traces through ``separate_uses``."""
+    """Contiguous read-only columns with every per-instruction timing resolved. Pass traces through ``ready_to_lower``."""
     timing = timing_of(hw)
     check_instruction_set(trace, hw)
     streams = [stream for warps in trace.streams for stream in warps]

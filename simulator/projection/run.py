@@ -15,8 +15,7 @@ from simulator.device.simulate import simulate
 from simulator.errors import UserError
 from simulator.hw.config import HardwareConfig
 from simulator.isa.effects import SECTOR_SHIFT, STALL_REASONS
-from simulator.lower.events import separate_uses
-from simulator.lower.program import lower, timing_of
+from simulator.lower.program import lower, ready_to_lower, timing_of
 from simulator.lower.regions import roles_of
 from simulator.projection.bounds import lower_bounds, tensor_cycles
 from simulator.projection.clock import SETTLED, expected_clock_hz, sustained_clock_hz
@@ -69,7 +68,7 @@ def replay_trace(
     Raises as ``project_trace``.
     """
     timing = timing_of(hw)
-    trace = separate_uses(trace)
+    trace = ready_to_lower(trace)
     program = lower(trace, hw)
     if edit is not None:
         program = edit(program, trace, hw)

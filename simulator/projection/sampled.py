@@ -13,8 +13,7 @@ from simulator.errors import UserError
 from simulator.hw.config import HardwareConfig
 from simulator.hw.timing import Timing
 from simulator.kernels.sampling import Extent, Sample
-from simulator.lower.events import separate_uses
-from simulator.lower.program import lower, timing_of
+from simulator.lower.program import lower, ready_to_lower, timing_of
 from simulator.projection.bounds import lower_bounds, tensor_cycles
 from simulator.projection.clock import SETTLED, expected_clock_hz, sustained_clock_hz
 from simulator.projection.interval import DESIGN, interval_of
@@ -120,7 +119,7 @@ class Parts:
 
     def lowered(self, extent: Extent) -> _Lowered:
         if extent not in self._lowered:
-            trace = separate_uses(self.build(extent))
+            trace = ready_to_lower(self.build(extent))
             program = lower(trace, self.hw)
             self._lowered[extent] = _Lowered(trace, program, tensor_cycles(trace, program))
         return self._lowered[extent]

@@ -15,7 +15,7 @@ from simulator.errors import UserError
 from simulator.frontends.sass.launch import load_launch
 from simulator.hw.config import HardwareConfig
 from simulator.kernels.families import family_of, load_design, parse_design
-from simulator.lower.events import separate_uses
+from simulator.lower.program import ready_to_lower
 from simulator.projection.tile_card import check_design, ready_to_build
 from simulator.study.spec import KernelEntry, load_suite_file
 from simulator.trace.io import load_trace, trace_digest
@@ -47,7 +47,7 @@ def load_suite(entries: Sequence[KernelEntry], folder: Path, base: HardwareConfi
     """Every kernel of the suite, in order; files are found beside the study file (``folder``)."""
     kernels: list[SuiteKernel] = []
     for entry, place in expanded(entries, folder):
-        trace = separate_uses(trace_of(entry, place, base))
+        trace = ready_to_lower(trace_of(entry, place, base))
         name = entry.name or Path(entry.source).stem
         if any(kernel.name == name for kernel in kernels):
             raise UserError(f"two kernels of the suite are called '{name}'; give each a name of its own")
