@@ -11,7 +11,8 @@ One document form for JSON, YAML and command-line flags::
       - {buffer: 67108864, name: a, contents: "zeros"}    # device pointer; the same name is the same buffer
       - {i32: 8192}                                       # i8 i16 i32 i64 u8 u16 u32 u64 f16 f32 f64
       - {bytes: "00ff10"}                                 # a structure by value, hexadecimal
-      - tensormap: {name: b, dtype: bf16, shape: [8192, 8192], strides_bytes: [16384], box: [64, 128], swizzle: 128B}
+      - tensormap: {name: b, dtype: bf16, shape: [8192, 8192], strides_bytes: [16384], box: [64, 128], swizzle: 128B,
+                    l2_promotion: 128B}                     # none, 64B, 128B, 256B; 128B where it is left out
 """
 
 from __future__ import annotations
