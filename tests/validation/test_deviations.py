@@ -158,7 +158,7 @@ def waits_of_matrix_loops() -> bool:
 
 
 def small_budgets() -> bool:
-    trace, _ = trace_of("kernels.csv.gz", "cubins.tar.xz", "971")
+    trace, _ = trace_of("kernels.csv.gz", "cubins.tar.xz", "969")
     small, full = (project_trace(trace, load_hw("h200"), budget, explains=False).cycles for budget in (200_000, 12_000_000))
     return abs(small / full - 1) <= 0.1
 
