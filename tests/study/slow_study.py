@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import time
 from typing import Any
 
@@ -17,6 +18,7 @@ def slowly(*arguments: Any, **options: Any) -> Any:
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job of a shell starts with interrupts ignored
     work.project_trace = slowly
     warm_up.ensure_compiled = lambda *unused: None
     main()
