@@ -207,7 +207,8 @@ GROUP_WARPS = 4
 NO_BOARD = 7
 """Scoreboard number of an instruction that uses none."""
 LINE_SHIFT = 7
-"""Global addresses are cut into lines of 2**7 bytes (pattern origins of the trace are multiples of it)."""
+LINE_BYTES = 1 << LINE_SHIFT
+"""Global addresses are cut into lines of 2**7 bytes: granularity of the trace's pattern origins (kernel_trace.EventTable)."""
 SECTOR_SHIFT = 5
 """Sectors have 2**5 bytes."""
 ALL_SECTORS = 15

@@ -183,14 +183,13 @@ class SpecializedKernel:
             warp.run(self.tile)
             if self.takes_turns:
                 self._turn(cta, warp, self.turn, group)
-            step = np.arange(steps)
-            read = np.maximum(step - self.steps_in_flight, 0)
-            is_released = (step > 0) if self.steps_in_flight else (step < steps - 1)
+            released = np.arange(steps) - self.steps_in_flight
+            in_loop = (released >= 0) & (released < steps - 1)
             warp.run(
                 self.loop,
                 steps,
-                {"wait": waits[unit], "release": releases[unit][read], **operands},
-                {"release": leads * is_released},
+                {"wait": waits[unit], "release": releases[unit][np.maximum(released, 0)], **operands},
+                {"release": leads * in_loop},
             )
             if self.takes_turns and unit + 1 < len(work.k_steps):
                 self._turn(cta, warp, self.hand_over, 1 - group)

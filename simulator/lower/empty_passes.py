@@ -14,7 +14,7 @@ MBARRIER_USES = ("TRYWAIT", "ARRIVE")
 
 def takes_idle_pass(trace: KernelTrace) -> np.ndarray:
     """Static instructions that take one pass when all their lanes are off, bool [n_static] (measured)."""
-    return np.array([opcode.split(".")[0] in ACCESSES for opcode in trace.static.opcode])
+    return np.isin(trace.static.mnemonics, ACCESSES)
 
 
 def synchronization_passes(trace: KernelTrace) -> np.ndarray:

@@ -54,7 +54,7 @@ BYTES_PER_MATRIX_LANE = 4
 
 def separate_uses(trace: KernelTrace) -> KernelTrace:
     """The trace with one event row per kind and width of access: instructions of different width share rows otherwise."""
-    bases = [opcode.split(".")[0] for opcode in trace.static.opcode]
+    bases = trace.static.mnemonics.tolist()
     kinds: dict[tuple[str, int], int] = {}
     kind = np.array([kinds.setdefault(use, len(kinds)) for use in zip(bases, trace.static.width_bytes.tolist(), strict=True)])
     lowest = np.full(len(trace.events), len(kinds), np.int64)
@@ -90,7 +90,7 @@ class EventUse:
                 used = stream.event >= 0
                 self.instruction[stream.event[used]] = stream.instruction[used]
                 self.lanes[stream.event[used]] = stream.active[used]
-        self.base = np.array([opcode.split(".")[0] for opcode in trace.static.opcode] + [""])[self.instruction]
+        self.base = np.append(trace.static.mnemonics, "")[self.instruction]
         self.width = np.append(trace.static.width_bytes.astype(np.int64), 0)[self.instruction]
 
 

@@ -22,7 +22,7 @@ from simulator.isa.effects import (
     L2_NEAR_HIT_SECTORS,
     L2_READ_SECTORS,
     L2_WRITE_SECTORS,
-    LINE_SHIFT,
+    LINE_BYTES,
     ODD_SECTORS,
     SECTOR_SHIFT,
 )
@@ -280,7 +280,6 @@ def read_line(x, line, mask, promotion, partition, domain, at):
     return back
 
 
-LINE_BYTES = 1 << LINE_SHIFT
 DOMAIN_HASH = 0x9E37
 """Makes the distance to a slice differ between groups of SMs."""
 

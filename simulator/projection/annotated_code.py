@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from simulator.hw.config import HardwareConfig
-from simulator.isa.effects import SELECTED, STALL_REASONS
+from simulator.isa.effects import LINE_BYTES, SELECTED, STALL_REASONS
 from simulator.lower.events import EventUse, shared_costs
 from simulator.projection.run import SECTOR_BYTES, Replay
-from simulator.sm.inputs import CYCLE, E_COUNT, E_PATTERN, LINE_BYTES, Program
+from simulator.sm.inputs import CYCLE, E_COUNT, E_PATTERN, Program
 from simulator.trace.kernel_trace import KernelTrace
 
 

@@ -48,14 +48,14 @@ def tensor_cycles(trace: KernelTrace, program: Program) -> float:
     static = program.static
     interval = static[:, I_INTERVAL] / CYCLE
     weight = np.where(static[:, I_EFFECT] == TENSOR_ASYNC, interval / GROUP_WARPS, 0.0)
-    mma = (static[:, I_EFFECT] == FIXED) & np.array([o.split(".")[0].endswith("MMA") for o in trace.static.opcode])
+    mma = (static[:, I_EFFECT] == FIXED) & np.char.endswith(trace.static.mnemonics, "MMA")
     weight = np.where(mma, interval / GROUP_WARPS, weight)
     return per_class_total(trace, [[float(weight[s.instruction[s.active > 0]].sum()) for s in warps] for warps in trace.streams])
 
 
 def shared_wavefronts(trace: KernelTrace, program: Program) -> int:
     """Shared-memory wavefronts of loads, stores and atomics of the launch."""
-    shared = np.array([o.split(".")[0] in SHARED_BASES for o in trace.static.opcode])
+    shared = np.isin(trace.static.mnemonics, SHARED_BASES)
     wavefronts = program.event_table[:, E_WAVEFRONTS]
     totals = []
     for warps in trace.streams:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
 
-from simulator.projection.more_stages import mnemonics, moved_ahead
+from simulator.projection.more_stages import moved_ahead
 from simulator.trace.kernel_trace import EventTable, KernelTrace, Stream
 
 COPY, INIT, EXPECT, ARRIVE, WAIT, END = "UTMALDG", "EXCH", "ARRIVE.TRANS64", "ARRIVE", "PHASECHK", "CCTL.IV"
@@ -99,7 +99,7 @@ def _mbarriers(trace: KernelTrace, stream: Stream) -> np.ndarray:
 
 def _ring(trace: KernelTrace, warps: Sequence[Stream]) -> _Ring | None:
     """The ring that the copies of a CTA fill; None if they are none, or if any warp does something else with mbarriers."""
-    base = mnemonics(trace)
+    base = trace.static.mnemonics
     issuing = [w for w, s in enumerate(warps) if ((base[s.instruction] == COPY) & (s.event >= 0)).any()]
     fills = _fills(trace, warps[issuing[0]]) if len(issuing) == 1 else []
     filled = list(dict.fromkeys(fill.mbarrier for fill in fills))

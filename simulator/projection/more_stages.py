@@ -20,7 +20,7 @@ def with_copies_ahead(trace: KernelTrace, n_groups: int) -> KernelTrace:
     """Every group of copies is issued in the place of the one ``n_groups`` before it, the first ones at the front; waits allow
     as many more groups to be pending, so that they wait for the same copies as before. Shared memory grows by as many
     groups."""
-    base = mnemonics(trace)
+    base = trace.static.mnemonics
     streams = tuple(tuple(_ahead(stream, base, n_groups) for stream in warps) for warps in trace.streams)
     waits = np.zeros(len(base), bool)
     for stream in (s for warps in trace.streams for s in warps):
@@ -33,7 +33,7 @@ def with_copies_ahead(trace: KernelTrace, n_groups: int) -> KernelTrace:
 
 def group_bytes(trace: KernelTrace) -> int:
     """Shared memory that the largest group of copies fills, bytes of a CTA; 0 without groups."""
-    base = mnemonics(trace)
+    base = trace.static.mnemonics
     if COMMIT not in base:
         return 0
     largest = 0
@@ -47,17 +47,13 @@ def group_bytes(trace: KernelTrace) -> int:
 
 def groups_per_stage(trace: KernelTrace) -> int:
     """Groups that a stage of the pipeline is copied in: commits between two waits for copies, most often."""
-    base = mnemonics(trace)
+    base = trace.static.mnemonics
     between: Counter[int] = Counter()
     for stream in (s for warps in trace.streams for s in warps):
         waits = np.flatnonzero(_waits_for_copies(stream, base)[stream.instruction])
         commits = np.diff(_group_of(stream, base)[waits])
         between.update(commits[commits > 0].tolist())
     return between.most_common(1)[0][0] if between else 1
-
-
-def mnemonics(trace: KernelTrace) -> np.ndarray:
-    return np.array([opcode.split(".")[0] for opcode in trace.static.opcode])
 
 
 def _group_of(stream: Stream, base: np.ndarray) -> np.ndarray:

@@ -10,9 +10,9 @@ import numpy as np
 
 from simulator.device.machine import Plan
 from simulator.hw.config import HardwareConfig
-from simulator.isa.effects import PIPE_TENSOR, TENSOR_ASYNC
+from simulator.isa.effects import LINE_BYTES, PIPE_TENSOR, TENSOR_ASYNC
 from simulator.projection.occupancy import Occupancy
-from simulator.sm.inputs import E_PATTERN, E_TENSOR, I_EFFECT, I_PIPE, LINE_BYTES, T_BOX, T_DIMENSIONS, T_ELEMENT, Program
+from simulator.sm.inputs import E_PATTERN, E_TENSOR, I_EFFECT, I_PIPE, T_BOX, T_DIMENSIONS, T_ELEMENT, Program
 from simulator.trace.kernel_trace import KernelTrace, TensorMap
 
 DEFAULT_INSTRUCTION_BUDGET = 12_000_000

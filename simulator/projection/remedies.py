@@ -8,8 +8,9 @@ from dataclasses import replace
 import numpy as np
 
 from simulator.hw.config import HardwareConfig
+from simulator.isa.effects import LINE_BYTES
 from simulator.lower.events import EventUse
-from simulator.sm.inputs import CYCLE, LINE_BYTES, T_BOX, T_DIMENSIONS, T_ELEMENT, T_ROW, Program
+from simulator.sm.inputs import CYCLE, T_BOX, T_DIMENSIONS, T_ELEMENT, T_ROW, Program
 from simulator.trace.kernel_trace import LANES, KernelTrace, Stream, TensorMap
 
 

@@ -84,14 +84,15 @@ class _Costs:
 
 
 def _group(trace: KernelTrace) -> np.ndarray:
-    base = np.array([opcode.split(".")[0] for opcode in trace.static.opcode])
+    base = trace.static.mnemonics
     return np.select([np.isin(base, _LOADS), np.isin(base, _STORES)], [LOAD, STORE], OTHER)
 
 
 def _counted_once(trace: KernelTrace) -> np.ndarray:
     static = trace.static
-    base = [opcode.split(".")[0] for opcode in static.opcode]
-    return np.array([b in _COUNTED_ONCE or (b == "S2R" and _THREAD_ID in t) for b, t in zip(base, static.text, strict=True)])
+    base = static.mnemonics
+    names_thread = np.array([_THREAD_ID in text for text in static.text], bool)
+    return np.isin(base, _COUNTED_ONCE) | (base == "S2R") & names_thread
 
 
 def _is_zero_fill(trace: KernelTrace) -> np.ndarray:

@@ -73,7 +73,7 @@ def shared_accesses(trace: KernelTrace, hw: HardwareConfig) -> list[TileAccess]:
 def _count(trace: KernelTrace) -> dict[tuple[str, int], dict[int, int]]:
     """(opcode, width) -> pattern -> executions of a CTA."""
     static = trace.static
-    base = np.array([opcode.split(".")[0] for opcode in static.opcode])
+    base = static.mnemonics
     counted: dict[tuple[str, int], dict[int, int]] = {}
     for stream in trace.streams[0]:
         on = np.isin(base[stream.instruction], list(KINDS)) & (stream.active > 0) & (stream.event >= 0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from simulator.compiled import compiled
-from simulator.isa.effects import BULK_FILL_BYTES, CAUSE_TMA, FILL_BYTES, LINE_SHIFT, SECTOR_SHIFT, WHY_CAUSE_SHIFT
+from simulator.isa.effects import BULK_FILL_BYTES, CAUSE_TMA, FILL_BYTES, LINE_BYTES, LINE_SHIFT, SECTOR_SHIFT, WHY_CAUSE_SHIFT
 from simulator.memory.calendar import reserve_share
 from simulator.memory.l2 import write_line
 from simulator.memory.layout import COUNTER, SAMPLE_SHIFT
@@ -14,7 +14,6 @@ from simulator.sm.inputs import (
     E_COUNT,
     E_TENSOR,
     K_TENSORS,
-    LINE_BYTES,
     T_ADDRESS,
     T_BOX,
     T_DIMENSIONS,

@@ -12,6 +12,7 @@ from simulator.isa.effects import (
     FILL_BYTES,
     L1_HIT_SECTORS,
     L1_READ_SECTORS,
+    LINE_BYTES,
     LINE_SHIFT,
     MASK_BITS,
     SECTOR_SHIFT,
@@ -37,7 +38,6 @@ from simulator.sm.inputs import (
     K_N_SLOTS,
     K_SLOTS,
     K_VARIANTS,
-    LINE_BYTES,
 )
 from simulator.sm.layout import (
     C_BASES,

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from simulator.compiled import compiled
-from simulator.isa.effects import BYTE, MASK_BITS
+from simulator.isa.effects import BYTE, LINE_BYTES, MASK_BITS
 
 TICK_SHIFT = 16
 CYCLE = 1 << TICK_SHIFT
@@ -61,9 +61,6 @@ T_ADDRESS, T_ELEMENT, T_DIMENSIONS, T_ROW, T_WAVEFRONTS, T_PROMOTION, T_SHAPE = 
 T_STRIDE = T_SHAPE + 5
 T_BOX = T_STRIDE + 5
 TENSOR_SIZE = T_BOX + 5
-
-LINE_BYTES = 128
-"""Granularity of global addresses in the trace's pattern origins (kernel_trace.EventTable)."""
 
 # Header of a packed program: offsets of its tables.
 (

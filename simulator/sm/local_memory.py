@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from simulator.compiled import compiled
-from simulator.isa.effects import ALL_SECTORS, FILL_BYTES, L1_HIT_SECTORS, L1_READ_SECTORS, SECTORS_PER_LINE
+from simulator.isa.effects import ALL_SECTORS, FILL_BYTES, L1_HIT_SECTORS, L1_READ_SECTORS, LINE_BYTES, SECTORS_PER_LINE
 from simulator.memory.l2 import AS_ASKED
 from simulator.memory.layout import COUNTER
 from simulator.sm.global_memory import drop_l1, fill_l1, is_sampled, leave_sm, probe_l1, request, write_sampled
-from simulator.sm.inputs import E_ADDRESS, E_COUNT, LINE_BYTES
+from simulator.sm.inputs import E_ADDRESS, E_COUNT
 from simulator.sm.layout import (
     C_MEMBERS,
     L1_HIT,

@@ -117,6 +117,11 @@ class StaticTable:
     def __len__(self) -> int:
         return len(self.opcode)
 
+    @property
+    def mnemonics(self) -> np.ndarray:
+        """Opcodes without their modifiers ("IMAD" of "IMAD.WIDE.U32"), str [n_static]."""
+        return np.array([opcode.split(".")[0] for opcode in self.opcode], str)
+
 
 @dataclass(frozen=True)
 class EventTable:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -36,29 +36,26 @@ class Tunable:
     requirements: Callable[[Any], dict[str, int]]
 
 
+_GEMM = Tunable(
+    problem=gemm_columns.GemmProblem,
+    extents=("m", "n", "k"),
+    space=gemm_space.space,
+    estimate=gemm_model.estimate,
+    design_of=gemm_columns.design_of,
+    row_of=gemm_columns.row_of,
+    near=gemm_space.NEAR,
+    steps=gemm_space.STEPS,
+    preference=gemm_space.preference,
+    requirements=gemm_space.requirements,
+)
+
 TUNABLE = {
-    "gemm": Tunable(
-        problem=gemm_columns.GemmProblem,
-        extents=("m", "n", "k"),
-        space=gemm_space.space,
-        estimate=gemm_model.estimate,
-        design_of=gemm_columns.design_of,
-        row_of=gemm_columns.row_of,
-        near=gemm_space.NEAR,
-        steps=gemm_space.STEPS,
-        preference=gemm_space.preference,
-        requirements=gemm_space.requirements,
-    ),
-    "convolution": Tunable(
+    "gemm": _GEMM,
+    "convolution": replace(
+        _GEMM,
         problem=convolution_space.ConvolutionProblem,
         extents=("batch", "channels", "filters"),
         space=convolution_space.space,
-        estimate=gemm_model.estimate,
-        design_of=gemm_columns.design_of,
-        row_of=gemm_columns.row_of,
-        near=gemm_space.NEAR,
-        steps=gemm_space.STEPS,
-        preference=gemm_space.preference,
         requirements=convolution_space.requirements,
     ),
     "attention": Tunable(

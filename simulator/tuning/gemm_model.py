@@ -15,14 +15,14 @@ import numpy as np
 from simulator.errors import UserError
 from simulator.hw.config import HardwareConfig
 from simulator.hw.timing import Timing
-from simulator.isa.effects import GROUP_WARPS
+from simulator.isa.effects import GROUP_WARPS, LINE_BYTES
 from simulator.kernels.gemm_design import REGISTERS_BESIDE
 from simulator.lower.program import timing_of
 from simulator.projection.clock import sustained_clocks_hz
 from simulator.projection.residency import LaunchShape, ctas_by_resource
 from simulator.tuning.designs import Designs, Estimate
 from simulator.tuning.gemm_columns import DIRECT, STAGED, ProductProblem, accumulators, role_register_table, smem_bytes
-from simulator.tuning.gemm_steps import COPY_BYTES, LINE_BYTES, Step, row_bytes, step_cycles, together
+from simulator.tuning.gemm_steps import COPY_BYTES, Step, row_bytes, step_cycles, together
 
 START_INSTRUCTIONS = 150
 EPILOGUE_INSTRUCTIONS_PER_ACCUMULATOR = 2

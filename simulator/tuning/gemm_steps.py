@@ -8,7 +8,7 @@ import numpy as np
 
 from simulator.hw.config import HardwareConfig
 from simulator.hw.timing import Timing
-from simulator.isa.effects import GROUP_WARPS
+from simulator.isa.effects import GROUP_WARPS, LINE_BYTES
 from simulator.kernels.gemm_design import LARGEST_MMA_COLUMNS, MMA_ROWS, REGISTERS_BESIDE
 from simulator.kernels.gemm_layout import LANE
 from simulator.lower.access_answer import bank_rules
@@ -18,7 +18,6 @@ from simulator.tuning.designs import Designs
 from simulator.tuning.gemm_columns import ProductProblem, accumulators, thread_tile, warp_grid
 
 WAVEFRONT_BYTES = 128
-LINE_BYTES = 128
 MMA_OPERAND_BYTES = 32
 """Bytes of an operand row in one asynchronous multiply-add."""
 PLAIN_STEP_INSTRUCTIONS = 60

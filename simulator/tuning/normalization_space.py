@@ -9,6 +9,7 @@ from pydantic import model_validator
 
 from simulator.errors import UserError
 from simulator.hw.config import HardwareConfig
+from simulator.isa.effects import LINE_BYTES
 from simulator.kernels.gemm_design import Section
 from simulator.kernels.memory_legality import check_normalization
 from simulator.kernels.normalization import code_of_row
@@ -18,7 +19,7 @@ from simulator.kernels.vectors import FORMATS, WIDEST_BYTES, ElementType
 from simulator.lower.program import timing_of
 from simulator.projection.residency import LaunchShape, ctas_by_resource
 from simulator.tuning.designs import Designs, Estimate, choices, product
-from simulator.tuning.gemm_steps import LINE_BYTES, together
+from simulator.tuning.gemm_steps import together
 
 ROW_WARPS = (1, 2, 4, 8, 16, 32)
 ROWS = (1, 2, 4, 8)

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from simulator.isa import effects as fx
+from simulator.isa.effects import LINE_BYTES
 from simulator.sm import inputs as at
 from simulator.sm.inputs import CYCLE, Program
 
@@ -140,7 +141,7 @@ def assemble(
         variant_start=np.cumsum([0, *map(len, tables.patterns)]).astype(np.int64),
         line_offset=np.array([offset for offset, _ in lines], np.int32),
         line_mask=np.array([mask for _, mask in lines], np.uint8),
-        misalignment_slot=np.array([0] * at.LINE_BYTES + [1], np.int64),
+        misalignment_slot=np.array([0] * LINE_BYTES + [1], np.int64),
         tensor=np.array([_tensor_row(t) for t in tables.tensors] or np.zeros((1, at.TENSOR_SIZE)), np.int64),
         cta_class=kinds,
         cta_base=base,

@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 from simulator.hw.config import HardwareConfig
 from simulator.hw.loader import load_hw
 from simulator.hw.timing import Timing
+from simulator.isa.effects import LINE_BYTES
 from simulator.lower.events import lower_tensors, n_mbarriers, separate_uses
 from simulator.lower.instructions import ticks
 from simulator.lower.program import lower
 from simulator.sm import inputs as at
-from simulator.sm.inputs import LINE_BYTES, Program
+from simulator.sm.inputs import Program
 from simulator.trace.kernel_trace import TensorMap
 from tests.lower.traces import Instruction, Lanes, kernel_trace, lanes
 
